@@ -126,8 +126,9 @@ class Candidate(NamedTuple):
     `vector_score` is the score of the vector leg, None if the leg did not find the chunk. `cosine`, the similarity to
     the query's vector, and `text_score`, the BM25 score, are known for every chunk if the leg ran. `vector_scaled` and
     `text_scaled` (0 to 1) are the scores that a convex fusion adds, 0 if the leg did not find the chunk. `config` is
-    the text-search configuration of its language, if a search has found it. It is a tuple, because a search makes one
-    for each row, and a frozen dataclass takes five times as long to make.
+    the text-search configuration of its language, if a search has found it. The fields before `score` are stored. They
+    have no default, because each statement that reads candidates must read them. It is a tuple, because a search makes
+    one for each row, and a frozen dataclass takes five times as long to make.
     """
 
     chunk_id: UUID
@@ -141,6 +142,7 @@ class Candidate(NamedTuple):
     end_offset: int
     heading_path: tuple[str, ...]
     metadata: enums.Json
+    page: int | None
     score: float
     rrf_score: float | None
     convex_score: float | None
@@ -151,7 +153,6 @@ class Candidate(NamedTuple):
     cosine: float | None = None
     vector_scaled: float = 0.0
     text_scaled: float = 0.0
-    page: int | None = None
     config: str = ""
 
     def with_score(self, score: float) -> Candidate:
@@ -162,6 +163,8 @@ class Candidate(NamedTuple):
 
 
 _SCORE = Candidate._fields.index("score")
+STORED = Candidate._fields[:_SCORE]
+"""The fields of a candidate that are stored, and the same in every search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,11 @@ from uuid import UUID
 
 from app.database.transactions import SearchTransaction
 from app.documents.store import chunk_reads
-from app.query.search_types import Candidate
+from app.query.search_types import STORED, Candidate
 from app.search.state import SearchContext
 
-_stored_fields = operator.attrgetter(
-    "document_id", "source_id", "title", "uri", "chunk_index", "start_offset", "end_offset", "heading_path", "metadata"
-)
-"""The stored fields of a candidate, except the text: the chunk's id is derived from it."""
+_stored_fields = operator.attrgetter(*(name for name in STORED if name != "content"))
+"""The stored fields of a candidate, except the text: the id of the chunk is derived from it."""
 
 
 async def find(read: Iterable[Candidate], context: SearchContext, db: SearchTransaction) -> frozenset[UUID]:

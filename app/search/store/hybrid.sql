@@ -24,6 +24,7 @@
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,
        b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata,
+       nullif(width_bucket((b.start_offset + b.end_offset) / 2, d.page_starts), 0) AS page,
        b.score, b.rrf_score, b.convex_score, b.vector_score,
 -- if text
        CASE WHEN b.text_rank IS NOT NULL THEN CAST(b.text_score AS float8)
@@ -47,8 +48,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- unless vector
        CAST(NULL AS float8) AS cosine,
 -- end
-       b.vector_scaled, b.text_scaled,
-       nullif(width_bucket((b.start_offset + b.end_offset) / 2, d.page_starts), 0) AS page, b.config,
+       b.vector_scaled, b.text_scaled, b.config,
 -- if strict
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, (s.small OR (SELECT few FROM strict_size)) AS exact,
 -- end

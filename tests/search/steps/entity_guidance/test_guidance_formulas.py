@@ -19,7 +19,7 @@ def match(entity_id: UUID, score: float, **fields: Any) -> EntityMatch:
 
 
 def hit(chunk_id: UUID, score: float, document_id: UUID = A) -> Hit:
-    empty = dict.fromkeys(("source_id", "uri", "rrf_score", "convex_score", "vector_score", "text_score"))
+    empty = dict.fromkeys(("source_id", "uri", "page", "rrf_score", "convex_score", "vector_score", "text_score"))
     ranks = {"vector_rank": 1, "text_rank": None}
     place = {"chunk_index": 0, "start_offset": 0, "end_offset": 0, "heading_path": ()}
     texts = {"title": "", "content": "", "metadata": {}}
