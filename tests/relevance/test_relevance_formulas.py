@@ -2,11 +2,13 @@
 
 import itertools
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import enums
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.query.search_types import AddedTerm, Term
 from app.relevance import cosine_scales, relevance
@@ -62,7 +64,7 @@ def test_what_hops_bring_together_changes_answerable_and_leaves_the_relevance_of
     scales=st.tuples(*[st.builds(LogitScale, st.floats(-3, 3), st.floats(0.1, 3))] * 3),
     search=st.builds(
         Assessment,
-        st.sampled_from(["convex", "rrf"]),
+        st.sampled_from(get_args(enums.FusionUsed)),
         st.none() | st.floats(-1, 1),
         st.none() | st.floats(0, 1),
         share=st.none() | st.floats(0, 1),

@@ -13,6 +13,8 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
+from app import enums
+
 Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
@@ -54,7 +56,7 @@ async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, list
     assert_problem(await _asked(reader, **fields(1_001)), 422, "invalid_request", listed)
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "convex"])
+@pytest.mark.parametrize("fusion", enums.values(enums.Fusion))
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-7])
 async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight: float, fusion: str) -> None:
     ranking = {"weights": {"vector": weight, "text": 1}, "fusion": fusion}

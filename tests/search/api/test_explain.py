@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from requests_of import search_body
 
+from app import enums
 from app.database.transactions import Database
 from app.entities.linking import mention_refresh
 from app.settings import Settings
@@ -95,6 +96,7 @@ def fused(explain: dict[str, Any]) -> float:
         if explain["fusion"] == "convex":
             share = leg["weight"] * leg["scaled"] / total
         else:
+            assert explain["fusion"] == "rrf"
             share = leg["weight"] / (explain["k"] + leg["rank"]) * (explain["k"] + 1) / total if leg["rank"] else 0.0
         assert leg["share"] == pytest.approx(share, abs=EXACTLY)
         shares.append(share)
@@ -145,15 +147,15 @@ REQUESTS = st.fixed_dictionaries(
     {
         "query": st.sampled_from(QUERIES),
         "limit": st.integers(1, 6),
-        "mode": st.sampled_from(["auto", "hybrid", "semantic", "lexical"]),
-        "fusion": st.sampled_from(["auto", "rrf", "convex"]),
+        "mode": st.sampled_from(enums.values(enums.Mode)),
+        "fusion": st.sampled_from(enums.values(enums.Fusion)),
         "weights": WEIGHTS,
         "k": st.sampled_from([None, 1, 60]),
         "candidates": st.sampled_from([None, 10]),
-        "hierarchy": st.sampled_from(["auto", "off", "force"]),
+        "hierarchy": st.sampled_from(enums.values(enums.GuidanceMode)),
         "alpha": st.sampled_from([None, 0.0, 0.7]),
         "boost": st.booleans(),
-        "rerank": st.sampled_from(["none", "cosine", "provider"]),
+        "rerank": st.sampled_from(enums.values(enums.Rerank)),
         "mmr": st.booleans(),
         "group_size": st.sampled_from([None, 3]),
     }
@@ -212,11 +214,11 @@ def check_over_hops(hit: dict[str, Any]) -> None:
 HOP_REQUESTS = st.fixed_dictionaries(
     {
         "query": st.sampled_from(QUERIES),
-        "merge": st.sampled_from(["linked", "classic"]),
+        "merge": st.sampled_from(enums.values(enums.HopMerge)),
         "limit": st.integers(1, 12),
         "max_hops": st.integers(2, 3),
-        "hierarchy": st.sampled_from(["off", "auto", "force"]),
-        "rerank": st.sampled_from(["none", "cosine", "provider"]),
+        "hierarchy": st.sampled_from(enums.values(enums.GuidanceMode)),
+        "rerank": st.sampled_from(enums.values(enums.Rerank)),
         "mmr": st.booleans(),
     }
 )
@@ -234,8 +236,8 @@ async def test_the_components_of_every_search_over_hops_add_up(client, request) 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    merge=st.sampled_from(["rrf", "classic"]),
-    rerank=st.sampled_from(["none", "cosine", "provider"]),
+    merge=st.sampled_from(enums.values(enums.ListMerge)),
+    rerank=st.sampled_from(enums.values(enums.Rerank)),
     mmr=st.booleans(),
     k=st.sampled_from([1, 60]),
     weights=st.tuples(st.sampled_from([0.5, 1, 3]), st.sampled_from([0.5, 2])),
