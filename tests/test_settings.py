@@ -1,8 +1,9 @@
 """Settings are read from variables, in any spelling, and from files; a wrong or an unknown one is named."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -54,3 +55,12 @@ def test_a_bad_setting_is_named(stepwell: Stepwell, monkeypatch: pytest.MonkeyPa
     assert ran.code == 2
     assert "POOL_SIZE" in ran.err
     assert "many" not in ran.err.replace("how many", "")
+
+
+@pytest.mark.parametrize("role", ["embedder", "reranker"])
+def test_the_page_about_models_has_a_row_for_each_kind(role: str) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    table = page.partition(f"| `STEPWELL_{role.upper()}` |")[2].partition("\n\n")[0]
+    kinds = get_args(Settings.model_fields[role].annotation)
+    first_cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    assert sorted(re.findall(r"`(\w+)`", "".join(first_cells))) == sorted(kinds)

@@ -58,3 +58,10 @@ def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small()
     assert len(json.dumps(definitions, separators=(",", ":"))) < 7_200
     passage = ToolPassage(chunk_id=UUID(int=1), uri="a.md", start=100, content="")
     assert set(passage.compact()) == {"chunk_id", "uri", "start", "content"}
+
+
+def test_a_definition_names_only_tools_that_exist() -> None:
+    texts = json.dumps([tool_formats.define(tool, "mcp") for tool in registry.list_all()])
+    verbs = {tool.name.partition("_")[0] for tool in registry.list_all()}
+    named = {name for name in re.findall(r"[a-z]+_[a-z_]+(?=[ .,:])", texts) if name.partition("_")[0] in verbs}
+    assert named <= {tool.name for tool in registry.list_all()}

@@ -8,8 +8,8 @@ import pytest
 from filter_oracle import StoredDocument
 
 from app.database import filters as translation
-from app.database import sql
-from app.database.filter_types import BOUNDS, OPERANDS, Filters
+from app.database import foreign_filter_operators, sql
+from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, Filters
 from app.database.transactions import Database
 from app.text import iso_dates
 
@@ -73,3 +73,7 @@ def test_every_operator_has_its_condition_and_every_bound_its_comparison() -> No
     assert translation._COMPARISONS.keys() == set(BOUNDS)
     with pytest.raises(ValueError, match="unknown operator"):
         translation.binds(Filters(metadata={"year": {"$gt": 2020}}))
+
+
+def test_no_operator_is_refused_as_one_of_another_system() -> None:
+    assert [name for name in OPERATORS if foreign_filter_operators.advice(name)] == []

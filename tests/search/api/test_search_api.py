@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,12 @@ from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
 
 from app.agents import registry
+from app.query.search_request import Group, GuidanceOptions, HopOptions, Ranking, SearchRequest
+from app.requests.filter_models import SearchFilters
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
+DOCS = Path(__file__).parents[3] / "docs"
 LIGATURE = "\ufdfa"
 """One character, which NFKC writes as 18."""
 
@@ -81,3 +85,10 @@ async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None
         assert len(ranks) > 1
         for hit in answer["results"]:
             assert {type(hit[name]) for name in ("rrf_score", "vector_score", "text_score")} == {float}
+
+
+def test_the_pages_about_searches_and_filters_name_each_field() -> None:
+    pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("search.md", "filters.md"))
+    models = (SearchRequest, Ranking, GuidanceOptions, HopOptions, Group, SearchFilters)
+    named = [field.alias or name for model in models for name, field in model.model_fields.items()]
+    assert [name for name in named if f"`{name}`" not in pages] == []
