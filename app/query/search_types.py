@@ -144,12 +144,12 @@ class Candidate(NamedTuple):
     metadata: enums.Json
     page: int | None
     score: float
-    rrf_score: float | None
-    convex_score: float | None
-    vector_score: float | None
-    text_score: float | None
-    vector_rank: int | None
-    text_rank: int | None
+    rrf_score: float | None = None
+    convex_score: float | None = None
+    vector_score: float | None = None
+    text_score: float | None = None
+    vector_rank: int | None = None
+    text_rank: int | None = None
     cosine: float | None = None
     vector_scaled: float = 0.0
     text_scaled: float = 0.0

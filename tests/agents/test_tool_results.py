@@ -56,10 +56,7 @@ def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
     assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
 
 
-CANDIDATE = Candidate(
-    UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, None, 0.5,
-    rrf_score=None, convex_score=None, vector_score=None, text_score=None, vector_rank=None, text_rank=None,
-)  # fmt: skip
+CANDIDATE = Candidate(UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, None, 0.5)
 HIT = Hit(CANDIDATE, "low", ())
 FOUND = Answer(
     (HIT,), "low", strategies_matched=(), query_type=None, mode="auto", fusion=None, search_mode="flat",

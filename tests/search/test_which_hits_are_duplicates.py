@@ -21,10 +21,7 @@ def hit(
     ids = {"chunk_id": uuid4(), "document_id": uuid4(), "source_id": None}
     place = {"chunk_index": 0, "start_offset": 0, "end_offset": len(content), "heading_path": headings}
     named = {"title": title, "uri": f"note-{document}", "metadata": {"filename": file} if file else {}}
-    scores = dict.fromkeys(
-        ("page", "rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank"), None
-    )
-    return Hit(Candidate(**ids, **place, **named, content=content, score=0.5, **scores), "low", ())
+    return Hit(Candidate(**ids, **place, **named, content=content, page=None, score=0.5), "low", ())
 
 
 def contents(hits: list[Hit]) -> list[str]:

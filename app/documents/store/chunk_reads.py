@@ -67,7 +67,7 @@ def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:
     fields = dict(row._mapping)
     similarity = fields.pop("similarity")
     fields["heading_path"] = tuple(fields["heading_path"])
-    return Candidate(**fields, score=0.0, **_NO_SCORES), similarity
+    return Candidate(**fields, score=0.0), similarity
 
 
 _LEXEMES_OF_CHUNKS = sql.inline(
@@ -127,8 +127,3 @@ async def lexemes_of_words(
     }
     rows = await db.execute(sql.statement("lexemes_of_words"), binds)
     return {row.word: frozenset(row.lexemes) for row in rows}
-
-
-_NO_SCORES: dict[str, Any] = dict.fromkeys(
-    ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank")
-)

@@ -19,11 +19,8 @@ def match(entity_id: UUID, score: float, **fields: Any) -> EntityMatch:
 
 
 def hit(chunk_id: UUID, score: float, document_id: UUID = A) -> Hit:
-    empty = dict.fromkeys(("source_id", "uri", "page", "rrf_score", "convex_score", "vector_score", "text_score"))
-    ranks = {"vector_rank": 1, "text_rank": None}
-    place = {"chunk_index": 0, "start_offset": 0, "end_offset": 0, "heading_path": ()}
-    texts = {"title": "", "content": "", "metadata": {}}
-    return Hit(Candidate(chunk_id, document_id, score=score, **empty, **ranks, **place, **texts), "medium", ())
+    stored = (chunk_id, document_id, None, "", None, "", 0, 0, 0, (), {}, None)
+    return Hit(Candidate(*stored, score, vector_rank=1), "medium", ())
 
 
 def scores(hits: list[Hit]) -> dict[UUID, float]:
