@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
-from app.models import known_models as known_models
+from app.models import known_models
 from app.models.local import e5, int8_model, minilm, model_folder
 from app.models.local.hub import Hub, Repository
 from app.models.local.model_folder import Overrides

@@ -34,7 +34,7 @@ EXEMPT = {
     "visible_statistics": "is replaced by statistics_of_chunks for a restricted caller",
 }
 """Statements that read such rows without a join, by the reason."""
-READING_IN_CORE = {
+READING_MODULES = {
     "store.py": "deletes counts in writing transactions, which see everything",
     "hidden_chunks.py": JOBS,
     "chunks_to_relink.py": JOBS,
@@ -54,7 +54,7 @@ def test_every_statement_that_reads_rows_of_all_documents_joins_the_visible_chun
             assert "stepwell.chunks" in text, name
 
 
-def test_only_known_modules_read_such_tables_in_core() -> None:
+def test_only_known_modules_read_such_tables() -> None:
     tables = re.compile(rf"\btables\.({NAMES})\b")
     files = (path for path in Path(sql.FOLDER).rglob("*.py") if tables.search(path.read_text(encoding="utf-8")))
-    assert {path.name for path in files} <= READING_IN_CORE.keys()
+    assert {path.name for path in files} <= READING_MODULES.keys()
