@@ -7,14 +7,7 @@ from uuid import UUID
 
 from app import samples
 
-QUERIES = (
-    "lime mortar or cement",
-    "sync interval of the buoys",
-    "who is on call",
-    "train fare and hotel",
-    "backfill of the tide data",
-    "vendor review",
-)
+QUERIES = [question.text for question in samples.QUESTIONS[:6]]
 
 
 def test_judgements_are_exported_and_fitted_to(stepwell: Callable[..., Any], tmp_path: Path, user: str) -> None:
