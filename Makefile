@@ -22,7 +22,7 @@ ifneq (,$(filter multilingual,$(EXTRAS)))
 export STEPWELL_EMBEDDER ?= e5
 endif
 
-# Empty means unset: Python keeps its bytecode. The suite starts hundreds of processes, and each would compile 800 modules.
+# Empty means unset: Python keeps its bytecode. The suite starts hundreds of processes, and each would compile them.
 export PYTHONDONTWRITEBYTECODE :=
 
 ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents

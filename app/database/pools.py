@@ -126,7 +126,8 @@ class Entered:
         length = CALIBRATION_LENGTH if len(others) >= CALIBRATION_LENGTH else 0
         calibration = RelevanceCalibration.from_millionths(others[:length]) if length else None
         version = Version(data, names)
-        of_user = (version, bool(has_hidden), graph_rows, chunks, calibration, sum(others[length:]))
+        synonyms_version = sum(others[length:])  # one number, or none
+        of_user = (version, bool(has_hidden), graph_rows, chunks, calibration, synonyms_version)
         return cls(connection, tables, *of_user, revision=revision)
 
 

@@ -20,8 +20,7 @@ from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.models.protocols import Embedder, EmbeddingModel, Llm, Reranker
-from app.models.remote import embedders, rerankers
-from app.models.remote.chat import ChatLlm
+from app.models.remote import chat, embedders, rerankers
 from app.models.remote.embedders import HttpEmbedder
 from app.models.remote.rerankers import HttpReranker
 from app.models.remote_calls import BULK_PATIENCE_S, CallTimes
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OLLAMA_MODEL = "llama3.2"
 COMMAND_PATIENCE_S = 900.0
 """Seconds for which a command sends passages again while a remote embedder fails; then it ends and can be repeated."""
 
@@ -189,7 +187,7 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
         yield model
 
 
-def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
+def _llm(settings: Settings) -> chat.ChatLlm | GeminiLlm:
     secret = plain(settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None))
     times = CallTimes(settings.model_timeout_s)
     if settings.llm == "gemini":
@@ -199,10 +197,10 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
         return gemini.GeminiLlm(
             api_key=secret or "", model=settings.llm_model or gemini.MODEL, url=settings.llm_url, times=times
         )
-    return ChatLlm(
+    return chat.ChatLlm(
         kind="ollama" if settings.llm == "ollama" else "openai",
         url=settings.llm_url or embedders.OLLAMA_URL,
-        model=settings.llm_model or OLLAMA_MODEL,
+        model=settings.llm_model or chat.OLLAMA_MODEL,
         api_key=secret,
         times=times,
     )

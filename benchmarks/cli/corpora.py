@@ -28,7 +28,6 @@ LINE_S = 10.0
 """Time between two lines of progress where the output is redirected."""
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the corpora for another run.")]
-Chunks = Annotated[int, typer.Option(help="Number of chunks.", min=100)]
 Passages = Annotated[
     Path | None,
     typer.Option(help="Source of the vectors: BEIR layout, or .txt and .md files.", show_default="sample notes"),

@@ -14,6 +14,8 @@ from app.models.remote_calls import CallTimes
 log = logging.getLogger(__name__)
 
 Kind = Literal["openai", "ollama"]
+OLLAMA_MODEL = "llama3.2"
+"""The model that Ollama is asked for by default."""
 
 
 def _options(kind: Kind, task: Task) -> tuple[dict[str, Any], ...]:
