@@ -25,6 +25,11 @@ from app.settings import Settings
 
 Stepwell = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
+NOT_EXPORTED = {
+    *("user_id", "identity", "config", "content_hash", "attributes_hash", "chunk_count", "names_version", "moments"),
+    *("markdown", "chunk_tokens", "chunk_overlap", "page_starts", "cleaning_version", "extracted"),
+}
+"""Columns of documents that follow from others or say how they are stored; `config` is exported as `language`."""
 SESSIONS = """
 SELECT array_agg(DISTINCT usename::text) FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
@@ -160,6 +165,7 @@ def test_users_are_listed_with_their_counts_and_exported_with_their_data_and_no_
     documents = {document["title"]: document for document in parts["documents.jsonl"]}
     assert documents["Mortar"]["content"].endswith("She is 'quick'.")
     assert documents["Mortar"]["language"] == "english"
+    assert {column.name for column in tables.documents.c} == NOT_EXPORTED | documents["Mortar"].keys() - {"language"}
     (ana,) = [entity for entity in parts["entities.jsonl"] if entity["origin"] == "user"]
     assert (ana["name"], ana["aliases"], ana["facts"]) == ("Ana Lind", ["Annie"], ["Mixes lime."])
     assert [key["scopes"] for key in parts["keys.jsonl"]] == [["search", "write"]]
