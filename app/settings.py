@@ -197,8 +197,16 @@ class Settings(ProviderSettings):
         """The allowed names in the Host header; None allows any."""
         if self.auth == "api_key" and not self.allowed_hosts:
             return None
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        return (*LOOPBACK, own, *self.allowed_hosts)
+        return (*LOOPBACK, self._host_of_url, *self.allowed_hosts)
+
+    @property
+    def address(self) -> str:
+        """The URL of the service on this machine."""
+        return f"http://{self._host_of_url}:{self.port}"
+
+    @property
+    def _host_of_url(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def searches_at_once(self) -> int:

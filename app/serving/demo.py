@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -93,12 +92,12 @@ def with_free_port(settings: Settings) -> Settings:
     try:
         listening.check_port(settings)
     except errors.Conflict:
-        with socket.socket() as probe:
-            probe.bind((settings.host, 0))
-            free = probe.getsockname()[1]
+        probes = listening.bind(settings.model_copy(update={"port": 0}))
+        moved = settings.model_copy(update={"port": probes[0].getsockname()[1]})
+        for probe in probes:
+            probe.close()
         terminal.err.print(
-            f"Port {settings.port} is in use: the demo serves on http://{settings.host}:{free} (--port chooses one).",
-            soft_wrap=True,
+            f"Port {settings.port} is in use: the demo serves on {moved.address} (--port chooses one).", soft_wrap=True
         )
-        return settings.model_copy(update={"port": free})
+        return moved
     return settings

@@ -78,14 +78,14 @@ def _set_options(made: socket.socket, *, shared: bool) -> None:
 
 def announce(settings: Settings, *, token: str) -> None:
     """Print or log the address, and how requests are authenticated if there is a local token."""
-    address = f"http://{settings.host}:{settings.port}"
     if logging_setup.writes_json(settings.log_json):
         # Logs are kept and passed on: they name the token's file, not the token.
         file = {"token_file": str(settings.folder / local_token.FILE_NAME)} if token else {}
-        log.info("starting", extra={"action": "starting", "address": address, **file})
+        log.info("starting", extra={"action": "starting", "address": settings.address, **file})
         return
     terminal.err.print(
-        f"Stepwell listens on {address} (playground at /, Swagger UI at /docs). Ctrl-C stops it.", soft_wrap=True
+        f"Stepwell listens on {settings.address} (playground at /, Swagger UI at /docs). Ctrl-C stops it.",
+        soft_wrap=True,
     )
     if token:
         terminal.err.print(f"Requests need the header Authorization: Bearer {token}", soft_wrap=True)

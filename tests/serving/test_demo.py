@@ -2,7 +2,9 @@
 
 import socket
 
-from app.serving import demo
+import pytest
+
+from app.serving import demo, listening
 from app.settings import Settings
 
 
@@ -19,10 +21,14 @@ def test_the_demo_ingests_the_samples_and_answers_its_questions(stepwell) -> Non
     assert "found through Ines Brandauer (title), which passage 1 names" in ran.out
 
 
-def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys, host, shown):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as taken:
         taken_port = taken.getsockname()[1]
-        free = demo.with_free_port(Settings(port=taken_port)).port
-    assert free != taken_port
+        moved = demo.with_free_port(Settings(host=host, port=taken_port, log_json=False))
+    assert moved.port != taken_port
     said = " ".join(capsys.readouterr().err.split())
-    assert f"Port {taken_port} is in use: the demo serves on http://127.0.0.1:{free} " in said
+    assert f"Port {taken_port} is in use: the demo serves on http://{shown}:{moved.port} " in said
+    listening.announce(moved, token="")
+    assert f"http://{shown}:{moved.port}" in capsys.readouterr().err
