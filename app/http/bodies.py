@@ -298,7 +298,12 @@ class StrictRequest(ReceivedRequest):
         self.state.body_bytes = size
         if size:
             _require_json(self.headers.get("content-type", ""))
-            self._parsed = await offload.run(size, parse)
+            try:
+                self._parsed = await offload.run(size, parse)
+            except strict_json.InvalidEncoding:
+                if "content-encoding" in self.headers:
+                    raise UnsupportedMediaType("Send the body uncompressed, without Content-Encoding.") from None
+                raise
 
     async def validate(self, field: ModelField | None) -> None:
         """Validate a large body in a thread; the framework does not validate the resulting model again.

@@ -16,7 +16,9 @@ from urllib.parse import quote
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
+from rapidfuzz import fuzz, process
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -28,6 +30,8 @@ from app.requests.validation_errors import MAX_ERRORS
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BYTES = 3_900
+LONGEST_PATH, NEAREST_SCORE = 200, 80
+"""Most characters of an unknown path that are compared, and the least similarity, of 100, of the suggested one."""
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = {errors.Overloaded.code, errors.ReadOnly.code, "standby_behind"}
@@ -198,7 +202,24 @@ async def _http(request: Request, error: Exception) -> Response:
     phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
     stock = not isinstance(error.detail, str) or error.detail == phrase
     detail = _DETAILS.get(status, DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
+    if stock and status == 404:
+        detail += _suggest_path(request)
     return respond(request.scope, status, detail, headers=error.headers)
+
+
+def _suggest_path(request: Request) -> str:
+    """The operation whose path ends most like that of the request, as a question; empty if none does."""
+    routers = [found for one in request.app.routes if (found := getattr(one, "original_router", None))]
+    paths = {_end(one.path): one.path for each in routers for one in each.routes if isinstance(one, APIRoute)}
+    found = process.extractOne(
+        _end(request.url.path[:LONGEST_PATH]), paths.keys(), scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE
+    )
+    return f" Did you mean {paths[found[0]]}?" if found else ""
+
+
+def _end(path: str) -> str:
+    """A path without its common beginning and without a slash at its end."""
+    return "/".join(part for part in path.split("/") if part not in ("", "api", "rag", "v1"))
 
 
 async def _timed_out(request: Request, error: Exception) -> Response:

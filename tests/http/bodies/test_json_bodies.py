@@ -1,5 +1,6 @@
 """Tests of body parsing: a malformed body is a 4xx that does not quote it."""
 
+import gzip
 import json
 
 import example_app
@@ -32,6 +33,13 @@ async def test_a_body_that_is_not_utf8_is_400(raw):
 async def test_the_error_of_bad_utf8_says_how_many_bytes_are_valid(mark):
     problem = assert_problem(await search_raw(mark + b'{"query": "caf\xe9"}'), 400, "invalid_encoding")
     assert f"after {len(mark) + 14} bytes" in problem["detail"]
+
+
+async def test_a_compressed_body_is_refused_as_such():
+    compressed = gzip.compress(b'{"query": "a"}')
+    response = await example_app.post("/rag/search", compressed, **{"Content-Encoding": "gzip"})
+    problem = assert_problem(response, 415, "unsupported_media_type")
+    assert "without Content-Encoding" in problem["detail"]
 
 
 async def test_a_byte_order_mark_is_accepted():

@@ -66,6 +66,16 @@ async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight
     assert_problem(response, 422, "no_leg", "ranking.weights")
 
 
-@pytest.mark.parametrize("path", [f"{SEARCH}/", f"{DOCUMENTS}/", "//api/rag/search", "/api/../etc/passwd"])
-async def test_another_spelling_of_a_path_is_not_found(caller: Caller, path: str) -> None:
-    assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        (f"{SEARCH}/", SEARCH),
+        ("/v1/document", DOCUMENTS),
+        ("//api/rag/search", SEARCH),
+        ("/search/multi-hop", f"{SEARCH}/multihop"),
+        ("/api/../etc/passwd", None),
+    ],
+)
+async def test_another_spelling_of_a_path_is_not_found_and_names_the_one_that_is_meant(caller, path, meant) -> None:
+    problem = assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")
+    assert problem["detail"].partition("Did you mean ")[2] == (f"{meant}?" if meant else "")
