@@ -1,10 +1,10 @@
 """Hits that repeat another one are collapsed; those that differ in what they say are not."""
 
 import random
-import time
 from uuid import uuid4
 
 import pytest
+from harness import cpu_s
 
 from app import limits
 from app.query.search_types import Candidate, Hit
@@ -122,11 +122,6 @@ def test_documents_with_duplicates_are_named_once_and_a_few_of_them() -> None:
 
 
 def test_collapsing_takes_linear_time() -> None:
-    def cpu_s(hits: list[Hit]) -> float:
-        began = time.thread_time()
-        duplicates.collapse(hits)
-        return time.thread_time() - began
-
     hits = [hit(" ".join(DICE.choices(WORDS, k=160))) for _ in range(400)]
-    few, all_hits = ([cpu_s(some) for _ in range(5)] for some in (hits[:100], hits))
+    few, all_hits = ([cpu_s(duplicates.collapse, some) for _ in range(5)] for some in (hits[:100], hits))
     assert min(all_hits) < 8 * min(few)

@@ -5,10 +5,8 @@ grows until the work takes long enough to be measured; STEPWELL_FAULTS=full comp
 """
 
 import csv
-import gc
 import os
 import random
-import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import NamedTuple
@@ -16,6 +14,7 @@ from uuid import UUID
 
 import made_files
 import pytest
+from harness import cpu_s
 from lxml import etree
 
 from app.errors import UnreadableFile
@@ -228,20 +227,6 @@ WORK: dict[str, Callable[[str], object]] = {
     "words that may be misspelt": corrections.may_be_misspelt,
     "snippets": lambda text: snippets.choose(text, SOUGHT, {"a": frozenset("a"), "b": frozenset("b")}),
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_collection() -> Iterator[None]:
-    """A garbage collection goes through all objects of the process, and would be counted with the work."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
-def cpu_s(work: Callable[[str], object], text: str) -> float:
-    began = time.thread_time()
-    work(text)
-    return time.thread_time() - began
 
 
 @pytest.mark.filterwarnings("ignore::bs4.XMLParsedAsHTMLWarning")

@@ -1,15 +1,15 @@
 """Tests that the CPU time of parsing and validating a body is linear in its size."""
 
 import contextlib
-import gc
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from api_caller import Caller
 from fastapi.exceptions import RequestValidationError
+from harness import cpu_s
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
@@ -65,22 +65,11 @@ LINES: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_collection() -> Iterator[None]:
-    """A garbage collection goes through all objects of the process, and would be counted with the work."""
-    gc.disable()
-    yield
-    gc.enable()
+def ratio(check: Callable[[Any], object], made: Callable[[int], Any], size: int) -> float:
+    def work(given: Any) -> None:
+        with contextlib.suppress(RequestValidationError, ValidationError, errors.BadRequest):
+            check(given)
 
-
-def cpu_s(work: Callable[[Any], object], given: Any) -> float:
-    began = time.thread_time()
-    with contextlib.suppress(RequestValidationError, ValidationError, errors.BadRequest):
-        work(given)
-    return time.thread_time() - began
-
-
-def ratio(work: Callable[[Any], object], made: Callable[[int], Any], size: int) -> float:
     small, large = made(size), made(4 * size)
     found = [MOST + 1]
     while found[-1] > MOST and len(found) < 4:
