@@ -12,7 +12,7 @@ from app.http import auth, bodies, problems
 from app.query.search_request import SearchRequest
 from app.search import api as search_api
 from app.search import search
-from app.search.response_models import SearchAnswer
+from app.search.api_models import SearchAnswer
 
 router = bodies.router("search", bodies.SearchRoute)
 

@@ -15,7 +15,7 @@ from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.search_types import Answer
 from app.requests import field_types
 from app.search import search, similar
-from app.search.response_models import SearchAnswer, response_of
+from app.search.api_models import SearchAnswer, response_of
 from app.services import Services
 
 router = bodies.router("search", bodies.SearchRoute)

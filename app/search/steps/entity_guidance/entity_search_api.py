@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Body, Request, Response
 
 from app.http import admission, auth, bodies, problems, responses
-from app.search.response_models import EntitySearchResponse
+from app.search.api_models import EntitySearchResponse
 from app.search.steps.entity_guidance import entity_search
 
 router = bodies.router("search", bodies.SearchRoute)
