@@ -17,7 +17,7 @@ from app.cli import options
 from app.database import transactions
 from app.database.transactions import Database
 from app.query.search_request import SearchRequest
-from app.search import search
+from app.search import search, state
 from app.search.steps.why import why
 from app.search.steps.why.api_models import Placement, WhyRequest
 from app.services import Services
@@ -204,3 +204,8 @@ async def test_the_command_names_a_file_by_its_path_or_uri(remote: Any, remote_f
         assert "reason: " in (await remote("why", "lime", named, "--limit", 1)).out
     missing = await remote("why", "lime", "no/such.md")
     assert (missing.code, "No such passage: no/such.md" in missing.err) == (1, True)
+
+
+def test_each_step_that_orders_hits_is_one_of_those_whose_places_are_shown() -> None:
+    steps = state.steps("order")
+    assert len(steps) == len(why.LATER_STEPS), "edit LATER_STEPS, and score_before_reranking if it changes scores"
