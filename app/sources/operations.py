@@ -111,7 +111,8 @@ def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
 
 async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
     """Queue a job that synchronises a source, unless one waits; returns its id. Raises NotFound."""
-    async with db.locking(user_id) as writing:
+    async with db.writing(user_id) as writing:
+        await writing.hold()
         await store.get(writing, source_id)
         return await _enqueue(writing, source_id)
 

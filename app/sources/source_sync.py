@@ -233,13 +233,14 @@ async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides:
 
 
 async def _finish(syncing: _Syncing, plan: Plan) -> int:
-    """Store the result, in the transaction that completes the job."""
+    """Store the result, in the transaction that completes the job. Changed documents have raised the version already."""
     run, source_id = syncing.run, syncing.source_id
     counts = {name: syncing.counts[name] for name in (*COUNTED, *STORED)}
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
     result = {"source_id": str(source_id), **counts, **left_out}
-    async with run.db.locking(run.user_id) as writing:
+    async with run.db.writing(run.user_id) as writing:
+        await writing.hold()
         await store.finish(writing, source_id, result)
         await run.finish(writing, **result)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))

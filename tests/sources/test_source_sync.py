@@ -122,6 +122,16 @@ async def test_a_file_with_another_time_of_change_is_not_stored_again(tenant: Te
     assert (source_folder.counts(state), state.progress.get("total")) == ({"unchanged": 1}, None)
 
 
+async def test_a_source_without_changes_does_not_end_the_pages_of_a_search(tenant: Tenant, folder: Path) -> None:
+    for path in source_folder.fill(folder, 6, kinds=("md",)):
+        os.utime(folder / path, (1_000_000_000, 1_000_000_000))
+    added = await source_folder.stored_source(tenant, folder)
+    first = await tenant.ask("note number", limit=2)
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == {"unchanged": 6}
+    assert (await tenant.ask("note number", limit=2, cursor=first.next_cursor)).hits
+
+
 async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "good.md", b"Lime.")
     source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n")
