@@ -233,7 +233,7 @@ async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides:
 
 
 async def _finish(syncing: _Syncing, plan: Plan) -> int:
-    """Store the result, in the transaction that completes the job. Changed documents have raised the version already."""
+    """Store the result, in the transaction that completes the job. Documents have raised the version already."""
     run, source_id = syncing.run, syncing.source_id
     counts = {name: syncing.counts[name] for name in (*COUNTED, *STORED)}
     counts["unchanged"] += plan.unchanged
