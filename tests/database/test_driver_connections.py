@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import pools, sqlalchemy_engines, transactions
-from app.database.schema import tables
+from app.database.schema import migration, tables
 
 TENANTS = tables.tenants.c.user_id
 ADD = sa.text("INSERT INTO stepwell.tenants (user_id) VALUES (CAST(:user_id AS text)) RETURNING user_id AS added")
@@ -99,7 +99,9 @@ async def test_settings_of_the_role_that_change_what_statements_mean_do_not_appl
     default = setting.replace("transaction_", "default_transaction_")
     await address.fetch(f'ALTER DATABASE "{address.name}" SET {default}')
     async with transactions.connect(address.owner_dsn, pool_size=1) as database, database.shared() as shared:
-        assert await shared.scalar(sa.text(f"SELECT current_setting('{name}')")) == needed
+        used = sa.text(f"SELECT current_setting('{name}')")
+        assert await shared.scalar(used) == needed
+    assert await migration.on_connection(address.owner_dsn, lambda connection: connection.scalar(used)) == needed
 
 
 async def test_a_request_that_only_reads_cannot_write(alone) -> None:

@@ -101,7 +101,8 @@ def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None
 
 async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
     """Run a function on a connection to `dsn`, in one transaction without a time limit; returns its result."""
-    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0)
+    # After a lock was granted, statements see what others have committed.
+    engine = sqlalchemy_engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="READ COMMITTED")
     try:
         with driver_errors.explaining():
             async with engine.begin() as connection:
