@@ -129,6 +129,41 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     assert await rows(other) == await rows(address)
 
 
+async def test_a_restore_may_take_longer_than_statements_of_its_role(address, new_database, template, tmp_path):
+    file, other = tmp_path / "a.dump", await new_database(template)
+    await backup.create(file, access=access(address))
+    await other.fetch(f'ALTER DATABASE "{other.name}" SET statement_timeout = 150')
+    for step in (storage.load, lambda access, _file: storage.vacuum(access.dsn)):
+        async with waiting_for_a_lock(other, step(access(other), file)) as running:
+            await asyncio.sleep(0.5)
+            assert not running.done()
+        await running
+
+
+async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_read(
+    address, new_database, template, tmp_path
+):
+    file, other = tmp_path / "a.dump", await new_database(template)
+    await backup.create(file, access=access(address))
+    async with waiting_for_a_lock(other, storage.load(access(other), file)) as running:
+        await asyncio.sleep(0.5)
+        ended = "datname = current_database() AND application_name = 'psql'"
+        await other.fetch(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ended}")
+        with pytest.raises(errors.BackupFailed, match="connection to server was lost"):
+            await running
+
+
+@asynccontextmanager
+async def waiting_for_a_lock(address, step):
+    """A task of the step, which waits for the lock of a table until the block ends."""
+    holder = await address.connect()
+    try:
+        await holder.execute("BEGIN; LOCK TABLE stepwell.documents IN ACCESS EXCLUSIVE MODE")
+        yield asyncio.create_task(step)
+    finally:
+        await holder.close()
+
+
 async def test_a_backup_of_an_older_schema_is_upgraded(new_database, tmp_path):
     old, older, empty = await new_database(), tmp_path / "older.dump", await new_database()
     await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=migration.BASELINE)

@@ -160,7 +160,8 @@ async def _send_script(reader: Process, writer: Process) -> None:
     """Pipe pg_restore's output to psql in one transaction, committed only if pg_restore read the whole file."""
     assert reader.stdout
     assert writer.stdin
-    before = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'; DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
+    limits = f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{LOCK_WAIT_S}s';"
+    before = f"BEGIN; {limits} DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
@@ -208,6 +209,7 @@ async def vacuum(dsn: str) -> None:
         with driver_errors.explaining():
             async with engine.connect() as connection:
                 driver: Any = (await connection.get_raw_connection()).driver_connection
+                await driver.execute("SET statement_timeout = 0")
                 for table in tables.complete().sorted_tables:
                     await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
@@ -325,7 +327,8 @@ async def _start(program: Path, *arguments: str, environment: Mapping[str, str])
         yield process
     finally:
         if process.returncode is None:
-            process.kill()
+            with suppress(ProcessLookupError):
+                process.kill()
             await process.wait()
 
 
@@ -340,7 +343,8 @@ async def _run(program: Path, *arguments: str, environment: Mapping[str, str]) -
 
 async def _end(reader: Process) -> None:
     """Kill a program and read what is left of its output, which would keep its pipe open."""
-    reader.kill()
+    with suppress(ProcessLookupError):  # a small backup is read before the other program fails
+        reader.kill()
     assert reader.stdout
     while await reader.stdout.read(READ_BYTES):
         continue
