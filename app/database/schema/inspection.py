@@ -154,6 +154,9 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
     live_types = {row.name: row.type for row in connection.execute(_LIVE_COLUMNS)}
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
     base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
+    if "." in base_type:  # then operators of vectors are not found either
+        schema = base_type.partition(".")[0]
+        return [f"the search_path of this role or database lacks pgvector's schema {schema}: add it with ALTER ROLE"]
     if base_type != "vector" or dimension > tables.MOST_VECTOR:
         base_type = "halfvec"
     expected = f"{base_type}({dimension})"

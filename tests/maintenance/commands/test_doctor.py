@@ -121,6 +121,15 @@ async def test_versions_are_judged_as_numbers(version_num, vector, name, level):
     assert (await dict(doctor.SERVER_CHECKS)[name](examined))[0] == level
 
 
+async def test_a_search_path_without_pgvector_is_named(new_database, template):
+    address = await new_database(template)
+    await address.fetch(f'ALTER DATABASE "{address.name}" SET search_path = pg_catalog')
+    async with transactions.connect(address.service_dsn, pool_size=1) as database:
+        finding = (await found(database, Expected("fake", 64, many_users=True)))["schema"]
+    assert (finding.level, finding.message.count(";")) == ("error", 0)
+    assert "search_path of this role or database lacks pgvector's schema public" in finding.message
+
+
 async def test_a_server_that_cannot_be_asked_is_not_taken_for_a_node_of_a_cluster(new_database, template, monkeypatch):
     message = driver_errors.translate(asyncpg.InvalidSQLStatementNameError("lost"), read_only=False).message
 
