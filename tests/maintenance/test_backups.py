@@ -134,9 +134,8 @@ async def test_a_restore_may_take_longer_than_statements_of_its_role(address, ne
     await backup.create(file, access=access(address))
     await other.fetch(f'ALTER DATABASE "{other.name}" SET statement_timeout = 150')
     for step in (storage.load, lambda access, _file: storage.vacuum(access.dsn)):
-        async with waiting_for_a_lock(other, step(access(other), file)) as running:
-            await asyncio.sleep(0.5)
-            assert not running.done()
+        async with waiting_for_a_lock(other, step(access(other), file), for_ms=300) as running:
+            pass
         await running
 
 
@@ -145,8 +144,7 @@ async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_rea
 ):
     file, other = tmp_path / "a.dump", await new_database(template)
     await backup.create(file, access=access(address))
-    async with waiting_for_a_lock(other, storage.load(access(other), file)) as running:
-        await asyncio.sleep(0.5)
+    async with waiting_for_a_lock(other, storage.load(access(other), file), for_ms=0) as running:
         ended = "datname = current_database() AND application_name = 'psql'"
         await other.fetch(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ended}")
         with pytest.raises(errors.BackupFailed, match="connection to server was lost"):
@@ -154,12 +152,17 @@ async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_rea
 
 
 @asynccontextmanager
-async def waiting_for_a_lock(address, step):
-    """A task of the step, which waits for the lock of a table until the block ends."""
+async def waiting_for_a_lock(address, step, *, for_ms):
+    """A task of the step, once it has waited so long for the lock of a table, which is held until the block ends."""
+    waits = f"wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '{for_ms} ms'"
     holder = await address.connect()
     try:
         await holder.execute("BEGIN; LOCK TABLE stepwell.documents IN ACCESS EXCLUSIVE MODE")
-        yield asyncio.create_task(step)
+        running = asyncio.create_task(step)
+        waiting = f"SELECT 1 FROM pg_stat_activity WHERE {waits}"
+        while not running.done() and not await address.fetch(waiting):  # noqa: ASYNC110 - another process waits
+            await asyncio.sleep(0.01)
+        yield running
     finally:
         await holder.close()
 
