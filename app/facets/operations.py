@@ -21,7 +21,7 @@ from app.text import iso_dates
 NEAREST_SCORE = 70
 """Least similarity, 0 to 100, of a key or value to the stored one that is suggested instead."""
 MAX_CHECKED = 5
-"""Most folders, and most conditions on metadata, that are compared with what is stored."""
+"""Most folders, most conditions on metadata, and most values of one, that are compared with what is stored."""
 NAMED = 5
 """Stored keys or values that are named where none is near."""
 COMPARED_VALUES = 1_000
@@ -85,12 +85,13 @@ async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: F
         bounds = [wanted[name] for name in BOUNDS if name in wanted]
         if bounds and not (facet.types.keys() & {"list", _type(bounds[0])} and _may_compare(bounds[0], facet)):
             return False
-    value = _value(wanted)
-    if value is None or any(one.value == value and _type(one.value) == _type(value) for one in facet.values):
+    values = _values(wanted)
+    known = {(_type(one.value), one.value) for one in facet.values}
+    if not values or any((_type(value), value) in known for value in values):
         return True
     if facet.distinct <= len(facet.values):
         return False
-    only = FacetQuery(Filters(metadata={key: value}), key=key, limit=1)
+    only = FacetQuery(Filters(metadata={key: {"in": values}}), key=key, limit=1)
     return bool(await store.count(reading, only))
 
 
@@ -100,12 +101,10 @@ def _may_compare(bound: Any, facet: Facet) -> bool:
     return not is_known or any(iso_dates.microseconds(_text(one.value)) is not None for one in facet.values)
 
 
-def _value(wanted: Any) -> Any:
-    """The one value that a condition asks for; None for other conditions."""
-    if is_operator_object(wanted):
-        listed = wanted.get("in", ())
-        wanted = listed[0] if len(listed) == 1 else None
-    return wanted if isinstance(wanted, str | int | float) else None
+def _values(wanted: Any) -> list[Any]:
+    """The values of which a document must have one; none for other conditions."""
+    listed = wanted.get("in", []) if is_operator_object(wanted) else [wanted]
+    return listed if all(isinstance(value, str | int | float) for value in listed) else []
 
 
 def _type(value: Any) -> str:
@@ -118,10 +117,11 @@ def _text(value: Any) -> str:
 
 
 def _missed_value(key: str, wanted: Any, facet: Facet) -> MissedFilter:
-    value, texts = _value(wanted), {_text(one.value): one.value for one in facet.values}
-    if value is None:  # a range
+    values, texts = _values(wanted), {_text(one.value): one.value for one in facet.values}
+    if not values:  # a range
         return MissedFilter(key, True, tuple(texts)[:1], of_type=max(facet.types, key=facet.types.__getitem__))
-    nearest = _nearest(_text(value), list(texts))
+    compared = ((value, _nearest(_text(value), list(texts))) for value in values[:MAX_CHECKED])
+    value, nearest = next((pair for pair in compared if pair[1] is not None), (values[0], None))
     if nearest is None:
         return MissedFilter(key, True, tuple(texts)[:NAMED])
     same, found = nearest.casefold() == _text(value).casefold(), texts[nearest]

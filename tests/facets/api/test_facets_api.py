@@ -54,6 +54,8 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
         ({"team": "firmware"}, "team: did you mean Firmware? Values are case-sensitive."),
         ({"teem": "Firmware"}, "metadata.teem: no document has this key. Did you mean team?"),
         ({"team": {"in": ["Fild"]}}, "team: did you mean Field?"),
+        ({"team": {"in": ["Masonry", "firmware"]}}, "team: did you mean Firmware? Values are case-sensitive."),
+        ({"team": {"in": ["Masonry", "Wharf"]}}, "team: no document has this value. There is Firmware, Field."),
         ({"team": "Masonry"}, "team: no document has this value. There is Firmware, Field."),
         ({"draft": "true"}, "draft: did you mean true, a boolean?"),
         ({"Tone": {"gte": 2}}, "Tone: its values are of the type object, which this range does not compare."),
@@ -86,6 +88,8 @@ async def test_a_value_beyond_the_compared_ones_is_not_called_missing(caller, mo
         await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
     monkeypatch.setattr(operations, "COMPARED_VALUES", 1)
     answer = await caller.search("note", filters={"metadata": {"team": "Field", "draft": False}})
+    assert answer["hints"][1:] == ["draft: no document has this value. There is true."]
+    answer = await caller.search("note", filters={"metadata": {"team": {"in": ["Wharf", "Field"]}, "draft": False}})
     assert answer["hints"][1:] == ["draft: no document has this value. There is true."]
 
 
