@@ -51,8 +51,8 @@ class RankedListHit(BaseModel):
 
     @property
     def as_sent(self) -> dict[str, Any]:
-        """All of its fields, as the caller sent them."""
-        return self.model_dump()
+        """The fields that the caller sent."""
+        return self.model_dump(exclude_unset=True)
 
 
 class RankedList(field_types.WireModel):

@@ -160,7 +160,7 @@ async def test_lists_are_fused_by_reciprocal_ranks(caller: Caller) -> None:
     assert first["combined_score"] == pytest.approx(1 / 62 + 0.5 / 61)
     assert first["ranks"] == {"ours": 2, "theirs": 1}
     assert first["parts"] == {"ours": pytest.approx(1 / 62), "theirs": pytest.approx(0.5 / 61)}
-    assert answer["results"][1]["hit"]["score"] == 0.9
+    assert answer["results"][1]["hit"] == {"chunk_id": "a", "score": 0.9}
     assert answer["total_results"] == 3
 
 
