@@ -61,8 +61,8 @@ class GuidanceOptions(field_types.WireModel):
 
     mode: enums.GuidanceMode | None = Field(
         None,
-        description="`force` ignores `threshold`. By default `auto` in one search, `off` over several hops, and "
-        "`force` in a two-pass search.",
+        description="`force` uses entities below `threshold` if none reaches it. By default `auto` in one search, "
+        "`off` over several hops, and `force` in a two-pass search.",
     )
     alpha: Share = Field(
         0.5, description="Weight of the passage's own score; its entity's score has the rest, times its aboutness."

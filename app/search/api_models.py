@@ -24,8 +24,8 @@ RELAXED = (
     "`nearest_vectors`."
 )
 RELEVANCE = (
-    "Score of relevance, 0 to 1, which falls in the order of the results; null without a text to compare it with. "
-    "A probability only after `stepwell calibrate`."
+    "Score of relevance, 0 to 1, which falls in the order of the results before `rerank`, `recency` and `mmr`; null "
+    "without a text to compare it with. A probability only after `stepwell calibrate`."
 )
 RRF_SCORE = (
     "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that are scaled to "
