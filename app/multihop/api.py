@@ -24,7 +24,8 @@ _MULTIHOP_EXAMPLES = {
     "explained": {
         "summary": "Up to three hops, filtered and explained",
         "value": {
-            "query": "Who supplies the sensor that failed in the March outage?",
+            "query": "How long is the warranty on the battery that swelled at Hallin Reservoir?",
+            "filters": {"folder": "sample"},
             "explain": True,
             "ranking": {"hops": {"max_hops": 3, "extractor": "entities"}},
         },
