@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import httpx
-
 from app import errors
 
 WEB_PORTS = (80, 443)
@@ -66,6 +64,8 @@ def is_remote(url: str) -> bool:
 @contextmanager
 def refuse_bad_proxies() -> Iterator[None]:
     """Raises BadRequest if a client cannot be made because of the proxy that the environment names."""
+    import httpx  # the settings import this module, and commands of the owner do without
+
     try:
         yield
     except (ValueError, httpx.InvalidURL) as error:
