@@ -59,6 +59,7 @@ class _Endpoint:
         request = Request(scope, receive, send)
         await _ANY_SCOPE.authenticate(request)
         auth.required_version(request)
+        bodies.require(request, "application/json")
         body = bodies.Body(request, LIMITS)
         manager = await asyncio.to_thread(_new_manager)  # in a thread, as the first one imports the SDK
         failure: Exception | None = None

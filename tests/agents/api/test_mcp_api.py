@@ -140,6 +140,7 @@ async def test_a_slash_after_the_address_changes_nothing(caller: Caller) -> None
         ({"Host": "evil.example", "Authorization": ""}, 401),
         ({"Origin": "https://evil.example"}, 403),
         ({"Content-Length": "5000000"}, 413),
+        ({"Content-Type": "text/plain"}, 415),
         ({"X-Stepwell-Version": "new"}, 422),
     ],
 )
