@@ -32,7 +32,7 @@ _PROBLEM_SCHEMA = {
 }
 _ABOUT = "Searches and reads the user's documents."
 _REFUSED = {
-    "description": "The call was refused: `detail` names the argument and the fix, `errors` lists all wrong arguments.",
+    "description": "The call was refused: `errors` names each wrong argument and the fix.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 
