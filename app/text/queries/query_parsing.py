@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from app.enums import QueryType
 from app.text.queries import syntax
@@ -17,6 +19,8 @@ MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
 MIN_ASKED = 2  # fewer words than these after "tell me" are no request
 MAX_COURTESIES = 3  # before a question, and after it
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
+ASKED_IN_JSON = ("query", "queries", "question", "questions", "q", "input", "text")
+"""The names under which a JSON object has what is asked, first come first. Agents pass their arguments on as a query."""
 MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
 _CONTENT = re.compile(r"[^\W_]")
@@ -109,6 +113,34 @@ def length(query: str) -> int:
     One ligature may stand for 18 characters (U+FDFA).
     """
     return max(len(query), len(unicodedata.normalize("NFKC", query)))
+
+
+def without_json(query: str) -> str:
+    """Returns what a JSON object asks, or the names and values of JSON without a question, such as a logged record.
+
+    JSON is data. Its quotes would be required phrases, its names of arguments words of the question.
+    """
+    if query.lstrip()[:1] not in ("{", "["):
+        return query
+    try:
+        data = json.loads(query, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return query
+    asked = next((data[name] for name in ASKED_IN_JSON if name in data), data) if isinstance(data, dict) else data
+    return "\n".join(_texts(asked)) or query
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Yields the names and values of JSON in their order, however deep they are nested."""
+    pending = [data]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending += itertools.chain.from_iterable((value, name) for name, value in reversed(one.items()))
+        elif isinstance(one, list):
+            pending += reversed(one)
+        elif one is not None:
+            yield str(one)
 
 
 def without_frames(query: str) -> str:

@@ -20,6 +20,8 @@ async def test_a_query_counts_its_characters_once_normalised_and_without_courtes
     assert (await _search(query=f"  {decomposed}\n")).json()["query"] == "é" * 2_000
     greeted = await _search(query="Hi! Could you please tell me who Ada is? Thanks!")
     assert greeted.json()["query"] == "who Ada is?"
+    wrapped = await _search(query='{"query": "Could you tell me who Ada is?", "top_k": 5}')
+    assert wrapped.json()["query"] == "who Ada is?"
     assert "2000" in assert_problem(await _search(query="a" * 2_001), 422, "invalid_request", "query")["detail"]
     assert_problem(await _search(query="a" + " " * 8_000), 422, "invalid_request", "query")
 

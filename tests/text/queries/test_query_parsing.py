@@ -151,6 +151,23 @@ def test_a_trace_without_an_error_a_single_frame_and_other_lines_with_numbers_ar
 
 
 @pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ('{"query": "Who signed the lease?", "top_k": 5, "filters": null}', "Who signed the lease?"),
+        ('{"k": 3, "question": "\\"loose ankles\\" film"}', '"loose ankles" film'),
+        ('["Who signed the lease?", "When does it end?"]', "Who signed the lease?\nWhen does it end?"),
+        (' {"queries": ["lease", {"en": "rent"}]}\n', "lease\nen\nrent"),
+        ('{"error": "tide gauge silent", "code": 4012, "at": {"pier": [1.50, true]}}',
+         "error\ntide gauge silent\ncode\n4012\nat\npier\n1.50\nTrue"),
+        *((text, text) for text in ("{}", "[null]", '{"a"', '{"query": ""}', '[1] "loose ankles"', '"loose ankles"')),
+        ("[" * 8_000, "[" * 8_000),
+    ],
+)
+def test_json_is_searched_for_what_it_asks_or_for_its_names_and_values(query: str, asked: str) -> None:
+    assert query_parsing.without_json(query) == asked
+
+
+@pytest.mark.parametrize(
     ("query", "phrases"),
     [
         ('Who directed the film "Loose Ankles" in the year 1930?', ()),
