@@ -97,7 +97,12 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
 
 
 async def embed(text: str, context: SearchContext) -> Vector | None:
-    """The vector of a query. If the model fails, None, and `degraded` has the reason; the search goes on."""
+    """The vector of a query. If the model fails, None, and `degraded` has the reason; the search goes on.
+
+    A sentence in capitals is embedded in lower case: a model that tells cases apart has rarely read one.
+    """
+    if text.isupper() and query_parsing.query_type(text) == "conceptual":
+        text = text.lower()
     services, vectors = context.services, context.services.state(QueryVectors)
     embedder, model = services.embedder, services.embedder.model
     key = (context.user_id, model, text)

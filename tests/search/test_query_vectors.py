@@ -31,6 +31,14 @@ async def test_a_repeated_query_is_embedded_once_and_the_least_recently_used_one
     assert inner.queries == ["well", "Well", "well ", "Well"]
 
 
+async def test_a_sentence_in_capitals_is_embedded_in_lower_case_but_not_codes_and_acronyms():
+    inner = FakeEmbedder()
+    ana = SearchContext(services(inner), "ana")
+    for text in ("WHO SIGNED THE LEASE?", "ERR_TIDE_4012", "NATO HQ", "Who signed the LEASE?"):
+        await hybrid_request.embed(text, ana)
+    assert inner.queries == ["who signed the lease?", "ERR_TIDE_4012", "NATO HQ", "Who signed the LEASE?"]
+
+
 async def test_a_cached_or_running_query_is_not_shared_with_other_users():
     inner = SlowEmbedder(dimension=8)
     shared = services(inner)
