@@ -26,6 +26,7 @@ DEGRADED = {
 RELAXED = {
     "constraints_dropped": "No passage meets the quotes and required words, so they were not applied.",
     "similar_words": "Words of similar spelling were searched for words that no passage contains.",
+    "unknown_address": "No passage has the address, so the rest was searched.",
     "nearest_vectors": "No word was found; these are the nearest passages.",
 }
 _NO_HITS = {

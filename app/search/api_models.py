@@ -21,7 +21,7 @@ MORE = "With `ranking.group`: further hits of the same document, best first; abs
 RELAXED = (
     "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets), "
     "`similar_words` (unknown words were corrected, or unknown codes searched as texts write them), "
-    "`nearest_vectors`."
+    "`unknown_address` (an address of the web on a host that no text names), `nearest_vectors`."
 )
 RELEVANCE = (
     "Score of relevance, 0 to 1, which falls in the order of the results before `rerank`, `recency` and `mmr`; null "

@@ -64,6 +64,8 @@ ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 _ENGLISH = frozenset({"english"})
 _OTHER_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")  # a typographic apostrophe is not a letter
 
+UNKNOWN_ADDRESS = "unknown_address"
+"""The name, in the answer's `relaxed`, for an address that was left out."""
 CACHED_VECTORS = 2_000
 """Query vectors that a process keeps, for all users together."""
 
@@ -126,14 +128,22 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
 
 
 async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
-    """Parses the query. A word that occurs in the user's texts only after a minus sign is searched with the sign."""
-    parsed = query_parsing.parse(query.text)
-    if not parsed.signed:
+    """Parses the query. A word that occurs in the user's texts only after a minus sign is searched with the sign.
+
+    An address is left out if no text names its host: its parts, such as "https" and "org", would be searched instead.
+    """
+    text = query.text
+    parsed, hosts = query_parsing.parse(text), query_parsing.hosts_of_addresses(text)
+    if not (parsed.signed or hosts):
         return parsed
     words = {signed[1:]: index_text(signed[1:]) for signed in parsed.signed}
     async with context.services.db.searching(context.user_id) as reading:
-        literal = await stored_words.find_signed(reading, words)
-    return query_parsing.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
+        literal = await stored_words.find_signed(reading, words) if words else []
+        unknown = await stored_words.find_unknown_hosts(reading, hosts) if hosts else []
+    if unknown:
+        context.relaxed.append(UNKNOWN_ADDRESS)
+        text = query_parsing.without_addresses(text, unknown)
+    return query_parsing.parse(text, literal={f"-{word}" for word in literal}) if literal or unknown else parsed
 
 
 def _fuse(request: HybridRequest, query: SearchRequest, parsed: ParsedQuery, codes: frozenset[str]) -> HybridRequest:

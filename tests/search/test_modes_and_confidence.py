@@ -8,7 +8,9 @@ import harness
 import pytest
 from harness import Tenant, uris
 
-from app.database import transactions
+from app.database import filters, transactions
+from app.database.filter_types import Filters
+from app.documents.types import Upload
 from app.query.search_request import LegWeights
 from app.search import search
 from app.services import Budget, Services
@@ -140,6 +142,37 @@ async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(tena
     assert answer.excluded == excluded
     assert first is None or uris(answer)[0] == first
     assert not set(excluded) & set(uris(answer))
+
+
+LINKS = [
+    Upload("https://tide.example.org/gauges and https://help.example.org/page: see the general help.", uri="links"),
+    Upload("The tide gauge is read at noon. A gauge that is silent is reset.", uri="gauge"),
+    Upload("Ayrıntılar: https://arsivler.example.org/kayitlar adresine bakın.", uri="Turkish", language="tr"),
+]
+
+
+@pytest.mark.parametrize(
+    ("address", "relaxed"),
+    [
+        ("https://forum.example.com/general/help/48213?page=2", ("unknown_address",)),
+        ("https://---.\x00/ https://\ufdfa.\u200b/", ("unknown_address",)),
+        ("https://www.tide.example.org/other", ()),
+        ("https://arsivler.example.org", ()),
+    ],
+)
+async def test_an_address_on_a_host_that_no_text_names_is_left_out(tenant, address, relaxed) -> None:
+    await tenant.add_all(LINKS)
+    plain = await tenant.ask("when is the gauge read?")
+    answer = await tenant.ask(f"{address} when is the gauge read?")
+    assert answer.relaxed == relaxed
+    if relaxed:
+        assert (uris(answer), answer.answerable) == (uris(plain), plain.answerable)
+
+
+async def test_a_restricted_caller_does_not_learn_which_hosts_hidden_texts_name(tenant: Tenant) -> None:
+    await tenant.add_all(LINKS)
+    tenant.db = tenant.db.restricted(filters.restriction(Filters(negated=Filters(uri_prefix="links"))))
+    assert (await tenant.ask("https://tide.example.org when is the gauge read?")).relaxed == ("unknown_address",)
 
 
 async def test_an_unavailable_database_does_not_fail_the_warmup(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -9,10 +10,14 @@ from app.database import sql
 from app.database.transactions import Reading
 from app.documents.store import visible_document_lists
 from app.text.queries.parsed_query import IndexText
+from app.text.words import languages, tsvector_text
 
 MOST_READ = 200
 """Most chunks whose texts are read: those of a restricted caller, to find lexemes (otherwise postings are read), and
 those with a word, to find a minus sign before it."""
+
+_HOST_FORMS = tuple(itertools.product(("", "www."), ("english", languages.TRUNCATED)))
+"""What may precede the name of a host, and configurations. Others index such names as English does."""
 
 
 async def find_by_prefix(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
@@ -28,6 +33,18 @@ async def find_by_prefix(db: Reading, prefixes: Sequence[str], *, limit: int) ->
     parts, seen = await visible_document_lists.visible_binds(db)
     rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
     return {row.first: row.lexemes for row in rows}
+
+
+async def find_unknown_hosts(db: Reading, hosts: Sequence[str]) -> list[str]:
+    """Returns the hosts of which no text has the name or an address, with or without "www."."""
+    forms = {host: {_index(start + host, config) for start, config in _HOST_FORMS} for host in hosts}
+    found = await find_by_prefix(db, sorted(set().union(*forms.values()) - {""}), limit=1)
+    return [host for host, some in forms.items() if some.isdisjoint(found)]
+
+
+def _index(host: str, config: str) -> str:
+    """Returns how texts index the name of a host; its parts follow it."""
+    return tsvector_text.index_text(host, config).partition(" ")[0]
 
 
 async def find_signed(db: Reading, words: Mapping[str, IndexText]) -> list[str]:

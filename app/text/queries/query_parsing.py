@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import unicodedata
+import urllib.parse
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from app.text.words import characters, cleaning, word_lists
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
 MIN_ASKED = 2  # fewer words than these after "tell me" are no request
+MAX_HOSTS = 8  # hosts of addresses that are looked up
 MAX_COURTESIES = 3  # before a question, and after it
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
 ASKED_IN_JSON = ("query", "queries", "question", "questions", "q", "input", "text")
@@ -37,6 +39,13 @@ _IDENTIFIER = re.compile(
 )
 
 
+_ADDRESS = re.compile(
+    r"(?<![^\s(\[<,;])https?://(?P<host>[^\s/?#:.\"<>()\[\]]+\.[^\s/?#:\"<>()\[\]]+)"
+    r"(?P<path>[^\s?#\"<>()\[\]]*)[^\s\"<>()\[\]]*",
+    re.IGNORECASE,
+)
+"""An address of the web that no quote, sign or field precedes."""
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
 _FRAME = re.compile(
     r"^[ \t]*+(?:Traceback \(most recent call last\):|\.\.\. \d+ (?:more|common frames omitted)"
     r"|(?:The above exception was|During handling of the above exception).{0,80}:"  # Python, two errors
@@ -169,6 +178,27 @@ def without_courtesies(query: str) -> str:
     asked = asked if is_asked and len(words) >= MIN_ASKED else query
     searched = _SEARCH.match(asked)
     return asked[searched.end() :] if searched else asked
+
+
+def hosts_of_addresses(query: str) -> list[str]:
+    """Returns the hosts of the addresses in a query that has other words too, in lower case and without "www."."""
+    if "://" not in query or sum(map(bool, map(_CONTENT.search, _ADDRESS.sub(" ", query).split()))) < MIN_ASKED:
+        return []
+    return list(dict.fromkeys(_host(found) for found in _ADDRESS.finditer(query)))[:MAX_HOSTS]
+
+
+def without_addresses(query: str, hosts: Collection[str]) -> str:
+    """Returns a query with only the words of the last segment, which names the page, of addresses on these hosts."""
+    return _ADDRESS.sub(lambda found: _page(found["path"]) if _host(found) in hosts else found[0], query)
+
+
+def _host(address: re.Match[str]) -> str:
+    return address["host"].lower().removeprefix("www.").rstrip(".,;!")
+
+
+def _page(path: str) -> str:
+    name = urllib.parse.unquote(path).rstrip("/").rpartition("/")[2]
+    return " ".join(_LETTERS.findall(re.sub(r"\.[a-z]{1,5}$", "", name)))
 
 
 def normalise(query: str) -> str:

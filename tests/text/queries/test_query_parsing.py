@@ -151,14 +151,42 @@ def test_a_trace_without_an_error_a_single_frame_and_other_lines_with_numbers_ar
 
 
 @pytest.mark.parametrize(
+    ("query", "hosts", "rest"),
+    [
+        ("https://forum.example.org/t/48213?page=2#post-17 Who signed it?", ["forum.example.org"], "Who signed it?"),
+        (
+            "see (http://WWW.Quay.example/docs/lime_putty-2.html) for putty",
+            ["quay.example"],
+            "see (lime putty) for putty",
+        ),
+        (
+            "is it https://quay.example, or https://a.example:80/k%C3%A4se/?",
+            ["quay.example", "a.example"],
+            "is it or käse",
+        ),
+        *(
+            (query, [], query)
+            for query in ("https://a.example/b lime", '"https://a.example" lime putty', "+https://a.example lime putty")
+        ),
+        *((query, [], query) for query in ("title:https://a.example lime putty", "at http://localhost/a lime putty")),
+    ],
+)
+def test_addresses_beside_other_words_can_be_left_out_but_for_the_name_of_the_page(query, hosts, rest) -> None:
+    assert query_parsing.hosts_of_addresses(query) == hosts
+    assert query_parsing.without_addresses(query, hosts).split() == rest.split()
+
+
+@pytest.mark.parametrize(
     ("query", "asked"),
     [
         ('{"query": "Who signed the lease?", "top_k": 5, "filters": null}', "Who signed the lease?"),
         ('{"k": 3, "question": "\\"loose ankles\\" film"}', '"loose ankles" film'),
         ('["Who signed the lease?", "When does it end?"]', "Who signed the lease?\nWhen does it end?"),
         (' {"queries": ["lease", {"en": "rent"}]}\n', "lease\nen\nrent"),
-        ('{"error": "tide gauge silent", "code": 4012, "at": {"pier": [1.50, true]}}',
-         "error\ntide gauge silent\ncode\n4012\nat\npier\n1.50\nTrue"),
+        (
+            '{"error": "tide gauge silent", "code": 4012, "at": {"pier": [1.50, true]}}',
+            "error\ntide gauge silent\ncode\n4012\nat\npier\n1.50\nTrue",
+        ),
         *((text, text) for text in ("{}", "[null]", '{"a"', '{"query": ""}', '[1] "loose ankles"', '"loose ankles"')),
         ("[" * 8_000, "[" * 8_000),
     ],
