@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from app.enums import QueryType
+from app.text import unstorable_json
 from app.text.queries import syntax
 from app.text.queries.parsed_query import Condition, Negation, ParsedQuery, is_simple
 from app.text.queries.syntax import QueryReading
@@ -136,7 +137,8 @@ def without_json(query: str) -> str:
     except (ValueError, RecursionError):
         return query
     asked = next((data[name] for name in ASKED_IN_JSON if name in data), data) if isinstance(data, dict) else data
-    return "\n".join(_texts(asked)) or query
+    text = "\n".join(_texts(asked))
+    return text if text and unstorable_json.is_usable(text) else query
 
 
 def _texts(data: Any) -> Iterator[str]:

@@ -188,6 +188,7 @@ def test_addresses_beside_other_words_can_be_left_out_but_for_the_name_of_the_pa
             "error\ntide gauge silent\ncode\n4012\nat\npier\n1.50\nTrue",
         ),
         *((text, text) for text in ("{}", "[null]", '{"a"', '{"query": ""}', '[1] "loose ankles"', '"loose ankles"')),
+        *((text, text) for text in ('{"query": "a\\u0000"}', '["\\ud800"]')),
         ("[" * 8_000, "[" * 8_000),
     ],
 )
