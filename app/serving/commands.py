@@ -37,6 +37,7 @@ def serve(
         log.info("%s. %s", *unused, extra={"action": "unused_llm_key"})
     try:
         listening.check_port(settings)
+        settings = listening.choose_port(settings)
         # Imported here: the supervisor of several processes needs neither the web framework nor the model's runtime.
         if settings.workers > 1:
             from app.serving import supervisor

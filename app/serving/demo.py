@@ -88,16 +88,13 @@ def _sentences(answer: Answer, words: str) -> Iterator[tuple[int, str]]:
 
 
 def with_free_port(settings: Settings) -> Settings:
-    """Returns the settings. If their port is in use, prints that and sets a free port."""
+    """Returns the settings, with a free port for port 0. If their port is in use, prints that and sets a free port."""
     try:
         listening.check_port(settings)
     except errors.Conflict:
-        probes = listening.bind(settings.model_copy(update={"port": 0}))
-        moved = settings.model_copy(update={"port": probes[0].getsockname()[1]})
-        for probe in probes:
-            probe.close()
+        moved = listening.choose_port(settings.model_copy(update={"port": 0}))
         terminal.err.print(
             f"Port {settings.port} is in use: the demo serves on {moved.address} (--port chooses one).", soft_wrap=True
         )
         return moved
-    return settings
+    return listening.choose_port(settings)

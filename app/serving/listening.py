@@ -24,6 +24,17 @@ def check_port(settings: Settings) -> None:
         one.close()
 
 
+def choose_port(settings: Settings) -> Settings:
+    """The settings, with a free port in place of port 0. Raises what `check_port` raises."""
+    if settings.port:
+        return settings
+    probes = bind(settings)
+    chosen = probes[0].getsockname()[1]
+    for probe in probes:
+        probe.close()
+    return settings.model_copy(update={"port": chosen})
+
+
 def bind(settings: Settings) -> list[socket.socket]:
     """Sockets that are bound to the address and do not listen yet; port 0 chooses one for all of them.
 

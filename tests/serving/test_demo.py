@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from app.serving import demo, listening
+from app.serving import demo, http_process, listening
 from app.settings import Settings
 
 
@@ -32,3 +32,20 @@ def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys, host, s
     assert f"Port {taken_port} is in use: the demo serves on http://{shown}:{moved.port} " in said
     listening.announce(moved, token="")
     assert f"http://{shown}:{moved.port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_port_0_becomes_the_free_port_that_is_announced(capsys, host):
+    chosen = demo.with_free_port(Settings(host=host, port=0, log_json=False))
+    assert chosen.port > 0
+    listening.check_port(chosen)
+    listening.announce(chosen, token="")
+    assert f":{chosen.port} " in capsys.readouterr().err
+    assert listening.choose_port(chosen) == chosen
+
+
+def test_serve_chooses_a_port_before_it_announces_it(stepwell, monkeypatch):
+    started = list[Settings]()
+    monkeypatch.setattr(http_process, "run", started.append)
+    assert stepwell("serve", "--port", "0").code == 0
+    assert started[0].port > 0
