@@ -277,11 +277,15 @@ def slides(*texts: tuple[str, Sequence[str], str], table: Sequence[Sequence[str]
 
 
 def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str = "", named: int = 1) -> bytes:
-    """An EPUB of chapters in HTML, each `named` times; `encrypted` is the name of one that is marked as encrypted."""
+    """An EPUB of chapters in HTML, each `named` times; `encrypted` is the name of one that is marked as encrypted.
+
+    Each line of `author` is an author.
+    """
+    creators = "".join(f"<dc:creator>{name}</dc:creator>" for name in author.splitlines())
     items = "".join(f'<item id="c{number}" href="{quote(name)}"/>' for number, name in enumerate(chapters))
     spine = "".join(f'<itemref idref="c{number}"/>' for number in range(len(chapters))) * named
     package = f"""<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0">
-<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
+<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title>{creators}
 <dc:language>de</dc:language><dc:date>2021-05-06</dc:date></metadata>
 <manifest>{items}</manifest><spine>{spine}</spine></package>"""
     container = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from app.enums import Json
@@ -25,6 +26,12 @@ def author(name: str) -> Json:
         return {}
     lists = (_split(separator, name) for separator in _SEPARATORS)
     return {"author": next((names for names in lists if len(names) > 1), name)}
+
+
+def authors(names: Iterable[str]) -> Json:
+    """The authors as metadata, as `author` makes it, of a file that names each of them alone."""
+    people = list(dict.fromkeys(name for name in names if author(name)))
+    return {"author": people} if len(people) > 1 else author("".join(people))
 
 
 def _split(separator: re.Pattern[str], name: str) -> list[str]:

@@ -38,11 +38,9 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     )
     if not text:
         raise UnreadableFile("no_text", "The notebook contains no text.")
-    authors = [name for author in _list(metadata.get("authors")) if (name := _text(_mapping(author).get("name")))]
+    authors = (_text(_mapping(author).get("name")) for author in _list(metadata.get("authors")))
     title = _text(metadata.get("title"))
-    yield ExtractedDocument(
-        text, title=title, metadata=author_and_time.author(", ".join(authors)), left_out=tuple(left_out)
-    )
+    yield ExtractedDocument(text, title=title, metadata=author_and_time.authors(authors), left_out=tuple(left_out))
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:

@@ -110,8 +110,12 @@ def replace_parts(raw: bytes, parts: Mapping[str, Any]) -> bytes:
 
 def words_of(root: Any, name: str) -> str:
     """The text of the first element with this name in any namespace, on one line; empty if there is none."""
-    found = next(root.iter(f"{{*}}{name}"), None)
-    return " ".join((found.text or "").split()) if found is not None else ""
+    return next(iter(texts_of(root, name)), "")
+
+
+def texts_of(root: Any, name: str) -> list[str]:
+    """The texts of the elements with this name in any namespace, each on one line."""
+    return [" ".join((found.text or "").split()) for found in root.iter(f"{{*}}{name}")]
 
 
 def targets(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:

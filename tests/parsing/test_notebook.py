@@ -37,6 +37,12 @@ def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
     )
 
 
+def test_each_author_of_a_notebook_is_one(read: Read) -> None:
+    metadata = {"authors": [{"name": "Ana"}, {"name": "Veit, Bob"}, {"name": ""}, 3]}
+    (document,) = read(made_files.notebook(_code("a"), metadata=metadata), "a.ipynb")
+    assert document.metadata == {"author": ["Ana", "Veit, Bob"]}
+
+
 def test_code_that_contains_fences_stays_one_block(read: Read) -> None:
     (document,) = read(made_files.notebook(_code("a = '''\n```\n'''")), "a.ipynb")
     assert document.text == "````\na = '''\n```\n'''\n````"

@@ -90,6 +90,19 @@ def test_a_book_has_its_chapters_in_order_under_its_title_each_once(read: Read) 
     assert document.created_at == datetime(2021, 5, 6, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("named", "metadata"),
+    [
+        ("Ana Veit\nBob\nAna Veit", {"author": ["Ana Veit", "Bob"]}),
+        ("Veit, Ana\nUnknown", {"author": "Veit, Ana"}),
+        ("Unknown", {}),
+    ],
+)
+def test_a_book_has_each_of_its_authors_once(read: Read, named: str, metadata: dict[str, object]) -> None:
+    (document,) = read(made_files.book(CHAPTERS, title="Mortar", author=named), "a.epub")
+    assert document.metadata == metadata
+
+
 def test_a_chapter_that_is_missing_or_a_picture_is_named(read: Read) -> None:
     raw = made_files.book(
         {**CHAPTERS, "gone.xhtml": "<p>Gone</p>", "cover.svg": "<svg/>"}, title="Mortar", author="Ana"

@@ -36,13 +36,11 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     text = "\n\n".join(filter(None, texts))
     if not text:
         raise UnreadableFile("no_text", "The book contains no text.")
-    title, author, language, date = (
-        zip_packages.words_of(package, name) for name in ("title", "creator", "language", "date")
-    )
+    title, language, date = (zip_packages.words_of(package, name) for name in ("title", "language", "date"))
     yield ExtractedDocument(
         text,
         title=title,
-        metadata={"author": author} if author else {},
+        metadata=author_and_time.authors(zip_packages.texts_of(package, "creator")),
         language=language or None,
         created_at=author_and_time.parse_moment(date),
         left_out=tuple(left_out),
