@@ -152,10 +152,14 @@ def actor(request: Request) -> str:
     return caller.key_id or LOCAL
 
 
+def may_read(request: Request) -> bool:
+    """Whether the key of an authenticated request may read what is stored."""
+    return _holds(request.state.caller, "search")
+
+
 def require_search(request: Request) -> None:
     """Raises Forbidden unless the key of an authenticated request may read what is stored."""
-    caller: Caller = request.state.caller
-    if not _holds(caller, "search"):
+    if not may_read(request):
         raise errors.Forbidden("This key lacks the scope `search`: the response shows what is stored.")
 
 

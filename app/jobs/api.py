@@ -122,12 +122,14 @@ async def follow_job(job_id: JobKey, request: Request, user_id: auth.Searcher, u
 
 
 @router.post("/jobs/{job_id}/cancel", summary="Cancel a job", responses=problems.responses(404, 409, 507))
-async def cancel_job(job_id: JobKey, user_id: auth.Writer, use: auth.Use) -> StoredJob:
+async def cancel_job(job_id: JobKey, request: Request, user_id: auth.Writer, use: auth.Use) -> StoredJob:
     """Cancel a job that waits or runs. What it was to store is not stored; the previous version stays.
 
-    A job that has ended stays as it is, and its `status` says how it has ended.
+    A job that has ended stays as it is, and its `status` says how it has ended. A key without the scope `search` does
+    not see its progress and result.
     """
-    return StoredJob.of(await job_operations.cancel(job_id, user_id, db=use.db))
+    job = await job_operations.cancel(job_id, user_id, db=use.db)
+    return StoredJob.of(job) if auth.may_read(request) else StoredJob.of(job, progress={}, result={})
 
 
 class EventStream(StreamingResponse):

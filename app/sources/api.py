@@ -173,6 +173,7 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
 )
 async def add_source(
     source: Annotated[SourceInput, Body(openapi_examples=_ADDED)],
+    request: Request,
     response: HttpResponse,
     user_id: auth.Writer,
     use: auth.Use,
@@ -180,13 +181,15 @@ async def add_source(
     """Synchronise the documents of a folder or a file with it. A job stores them: see `job_id`.
 
     The folder must be below one of `STEPWELL_SOURCE_ROOTS`, else the response is 403. If the folder is already a source
-    with the same patterns, the source takes the other options of the request.
+    with the same patterns, the source takes the other options of the request. A key without the scope `search` does not
+    see its last synchronisation.
     """
     added = await sources.add(source.shape(confined=not use.is_local), user_id, use)
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
     if added.status != "added":
         response.status_code = 200
-    return AddedSourceResult.of(added.source, job_id=added.job_id, status=added.status)
+    hidden: dict[str, Any] = {} if auth.may_read(request) else {"synced_at": None, "result": None}
+    return AddedSourceResult.of(added.source, job_id=added.job_id, status=added.status, **hidden)
 
 
 @router.get("/sources", summary="List sources")

@@ -203,6 +203,18 @@ async def test_without_search_neither_operations_nor_tools_show_a_source(caller,
         assert (answer.is_success, "quibblewort" in answer.text) == (True, False)
 
 
+async def test_without_search_no_answer_says_how_a_source_was_synchronised(caller, callers, root) -> None:
+    _fill(root, caller)
+    job = await caller.finished((await caller.client.post(SOURCES, json={"path": "notes"})).headers["location"])
+    for asked in (caller, await callers(caller.user_id, "write")):
+        again = await asked.client.post(SOURCES, json={"path": "notes"})
+        ended = await asked.client.post(f"/api/rag/jobs/{job['job_id']}/cancel")
+        assert (again.status_code, ended.status_code, ended.json()["status"]) == (200, 200, "done")
+        reads = asked is caller
+        assert [again.json()[name] is not None for name in ("synced_at", "last_sync")] == [reads, reads]
+        assert (bool(ended.json()["result"]), ended.json()["progress"]["documents"]) == (reads, 3 if reads else None)
+
+
 async def test_sources_are_listed_in_pages(caller: Caller, root: Path) -> None:
     for name in ("a", "b", "c"):
         (root / caller.user_id / name).mkdir(parents=True)
