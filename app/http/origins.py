@@ -23,10 +23,11 @@ from app.http import problems
 PAGES = frozenset({"/", "/docs", "/playground"})
 """Static pages without data, which a link on another site may open."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
-REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID")
+_BOTH = ("X-Request-ID", "X-Stepwell-Version")
+REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", *_BOTH)
 RESPONSE_HEADERS = (
     *("Idempotent-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "Server-Timing"),
-    "X-Request-ID",
+    *_BOTH,
 )
 PREFLIGHT_SECONDS = 600
 _DEFAULT_PORTS = {"http": 80, "https": 443}

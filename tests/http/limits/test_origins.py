@@ -220,7 +220,7 @@ async def test_a_named_origin_may_read_every_answer_errors_included(shared, call
     response = await call(shared, {"Origin": APP, "Sec-Fetch-Site": "cross-site"})
     assert (response.status_code, response.headers["access-control-allow-origin"]) == (status, APP)
     exposed = response.headers["access-control-expose-headers"]
-    assert {"X-Request-ID", "Retry-After", "RateLimit"} <= set(exposed.split(", "))
+    assert {"X-Request-ID", "X-Stepwell-Version", "Retry-After", "RateLimit"} <= set(exposed.split(", "))
     assert "Origin" in response.headers["vary"]
 
 
