@@ -138,7 +138,7 @@ class PassageList(ToolResult):
 
 
 def fit(passages: Sequence[ToolPassage], max_tokens: int) -> list[ToolPassage]:
-    """The first passages that take at most `max_tokens` together; the last of them may be cut between two words."""
+    """The first passages that take at most `max_tokens` together; the last may be cut. The first is always kept."""
     kept: list[ToolPassage] = []
     for passage in passages:
         cost = tokens.count(text(passage.compact()))
@@ -148,21 +148,22 @@ def fit(passages: Sequence[ToolPassage], max_tokens: int) -> list[ToolPassage]:
             continue
         around = cost - tokens.count(passage.content)
         if not kept or max_tokens - around >= MIN_CUT_TOKENS:
-            beginning = passage.content[: cut(passage.content, max_tokens - around)].rstrip()
-            kept.append(passage.model_copy(update={"content": f"{beginning} …", "cut": True}))
+            end = cut(passage.content, max(max_tokens - around, 1))
+            shorter = {"content": f"{passage.content[:end].rstrip()} …", "cut": True}
+            kept.append(passage.model_copy(update=shorter if end < len(passage.content) else {}))
         break
     return kept
 
 
 def cut(text: str, max_tokens: int) -> int:
-    """The offset at which the first `max_tokens` tokens of a text end, moved back to the end of a word.
+    """The offset where the first `max_tokens` tokens (1 or more) of a text end, moved back to the end of a word.
 
     A text without white space within the limit is cut after the last token that fits.
     """
     starts = tokens.starts(text)
     if len(starts) <= max_tokens:
         return len(text)
-    end = starts[max(max_tokens, 1)]
+    end = starts[max_tokens]
     return max(text.rfind(space, 0, end) for space in " \n") + 1 or end
 
 

@@ -56,6 +56,13 @@ def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
     assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
 
 
+@pytest.mark.parametrize("content", ["Yes", "Yes, lime", "Yes, lime mortar sets slowly, and hardens for years."])
+def test_a_short_best_passage_whose_title_alone_is_longer_is_returned(content: str) -> None:
+    long_title = passage(content).model_copy(update={"title": " ".join(f"q{number}z" for number in range(110))})
+    (kept,) = tool_results.fit([long_title], 100)
+    assert (kept.content, kept.cut) == (("Yes", None) if content == "Yes" else ("Yes …", True))
+
+
 CANDIDATE = Candidate(UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, None, 0.5)
 HIT = Hit(CANDIDATE, "low", ())
 FOUND = Answer(
