@@ -15,6 +15,7 @@ from app import errors, limits
 from app.agents import tool_results
 from app.database.filter_types import DocumentFilter, Filters
 from app.documents import operations as documents
+from app.documents.store.documents import DocumentSource
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.entities import operations as entities
@@ -117,8 +118,7 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
 
 async def get_document(given: GetDocumentArguments, context: ToolContext) -> tool_results.DocumentText:
     """A part of a document's text. Raises NotFound."""
-    document_id = await _document_id(given.document_id, context)
-    source, of_chunk = await documents.get_containing(document_id, context.user_id, db=context.services.db)
+    source, of_chunk = await _find(given.document_id, context)
     content, pages = source.document.content or "", source.page_starts
     of_page = pages[min(given.page, len(pages)) - 1] if given.page and pages else 0
     start = given.start or of_page or of_chunk
@@ -134,16 +134,17 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> too
     )
 
 
-async def _document_id(given: str, context: ToolContext) -> UUID:
-    """Reads an id of a document or passage, or finds the id of the document with this uri. Raises NotFound."""
+async def _find(given: str, context: ToolContext) -> tuple[DocumentSource, int]:
+    """The document with this id or uri, or the document and offset of the passage with this id. Raises NotFound."""
+    user_id, db = context.user_id, context.services.db
     if (key := _uuid(given)) is not None:
-        return key
-    only = DocumentFilter(given)
-    found = await documents.page(context.user_id, db=context.services.db, limit=1, after=None, only=only)
+        with suppress(errors.NotFound):  # a uri may look like an id
+            return await documents.get_containing(key, user_id, db=db)
+    found = await documents.page(user_id, db=db, limit=1, after=None, only=DocumentFilter(given))
     if not found:
         message = "No document has this id or uri: list_documents finds some by words."
         raise errors.NotFound(message, field="document_id")
-    return found[0].document_id
+    return await documents.get_containing(found[0].document_id, user_id, db=db)
 
 
 def _uuid(given: str) -> UUID | None:
@@ -162,9 +163,12 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> too
 
 async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> tool_results.DocumentDeleted:
     """Delete a document with its passages. Raises NotFound."""
-    key = _uuid(given.document_id)
-    delete = partial(documents.delete_by_uri, given.document_id) if key is None else partial(documents.delete, key)
-    deleted = await delete(context.user_id, db=context.services.db, actor=context.actor)
+    deleted, db = None, context.services.db
+    if (key := _uuid(given.document_id)) is not None:
+        with suppress(errors.NotFound):
+            deleted = await documents.delete(key, context.user_id, db=db, actor=context.actor)
+    if deleted is None:
+        deleted = await documents.delete_by_uri(given.document_id, context.user_id, db=db, actor=context.actor)
     return tool_results.DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
 
 

@@ -103,6 +103,9 @@ def find(client: Client, id_or_uri: str) -> Answer:
         return client.get(f"/documents/{UUID(id_or_uri)}")
     except ValueError:
         pass
+    except errors.StepwellError as error:  # a uri may look like an id
+        if error.code != errors.NotFound.code:
+            raise
     for named in (id_or_uri, options.absolute_path(id_or_uri)):
         if found := client.get("/documents", uri=named, limit=1)["documents"]:
             return client.get(f"/documents/{found[0]['document_id']}")

@@ -93,12 +93,17 @@ async def test_a_document_is_read_from_a_page_on_and_each_part_has_its_page(call
     assert [part["page"] for part in (third, after, last)] == [3, 3, 4]
 
 
-async def test_a_document_is_read_by_the_uri_that_a_passage_shows(caller: Caller) -> None:
-    for uri in ("notes/lime.md", "file:///notes/lime%20kiln.md"):
+async def test_a_document_is_read_and_deleted_by_the_uri_that_a_passage_shows_even_if_it_looks_like_an_id(
+    caller: Caller,
+) -> None:
+    key = "0b0e8c9e-6f0a-4c55-9d0b-3f3a2a8d9c11"
+    for uri in ("notes/lime.md", "file:///notes/lime%20kiln.md", key, f"urn:uuid:{key}"):
         stored = await caller.add(LIME + uri, uri=uri)
         shown = next(one for one in (await caller.call("list_documents"))["documents"])["uri"]
         for given in (uri, shown):
             assert (await caller.call("get_document", document_id=given))["document_id"] == stored["document_id"]
+    assert (await caller.call("delete_document", document_id=key))["documents_deleted"] == 1
+    assert (await refused(caller, "get_document", document_id=key))[0] == 404
 
 
 async def test_a_type_without_entities_is_answered_by_the_types_that_there_are(caller: Caller) -> None:

@@ -12,6 +12,19 @@ from app.cli import terminal
 Stepwell = Callable[..., Any]
 
 
+@pytest.mark.parametrize("command", [("show",), ("delete", "--yes")])
+def test_a_document_whose_path_looks_like_an_id_is_found(
+    stepwell: Stepwell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, key = harness.new_user(), "0b0e8c9e-6f0a-4c55-9d0b-3f3a2a8d9c11"
+    Path(key).write_text("Lime sets slowly.", encoding="utf-8")
+    assert stepwell("ingest", key, "--user", name).code == 0
+    assert stepwell("documents", *command, key, "--user", name).code == 0
+    missing = stepwell("documents", *command, key[::-1], "--user", name)
+    assert (missing.code, missing.err.strip()) == (1, "Error: There is no document with this id or uri.")
+
+
 @pytest.fixture
 def user(stepwell: Stepwell, tmp_path: Path) -> str:
     """A user with two documents."""
