@@ -86,7 +86,7 @@ def ingest(
 
 
 def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> list[ListedFile]:
-    """The files to read, each once, in order.
+    """The files to read, in order, each once, whatever paths and links lead to it.
 
     A named file is always read. `summary` counts missing paths and what is left out of folders. `pictures` says whether
     text in pictures is read.
@@ -103,9 +103,9 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
                 if reason:
                     summary.left_out.add(reason, inside.relative_to(path).as_posix())
                 else:
-                    found[inside] = replace(file, is_found=True)
+                    found.setdefault(inside.resolve(), replace(file, is_found=True))
         elif os.path.isfile(path):
-            found[path] = _list(path)[0]
+            found[path.resolve()] = _list(path)[0]
         else:
             summary.fail(path, "No file or folder that can be read.")
     return [file for file in found.values() if _has_text_name(file, summary)]

@@ -144,6 +144,17 @@ def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_
     assert [Path(path).name for path, _reason in summary.failures] == ["b.jpg"]
 
 
+def test_a_file_is_read_once_whatever_paths_and_links_lead_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write(tmp_path, {"notes/AGENTS.md": "Lime.", "notes/b.md": "Oak."}))
+    Path("notes/CLAUDE.md").symlink_to("AGENTS.md")
+    summary = Summary()
+    found = ingest.find([Path("notes"), tmp_path / "notes", Path("notes/../notes/b.md")], summary)
+    assert [(file.path.name, file.is_found) for file in found] == [("AGENTS.md", True), ("b.md", False)]
+    assert (summary.failures, summary.left_out.counts) == ([], {})
+
+
 def test_warnings_name_a_file_as_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write(tmp_path, {"notes/a.md": "Lime.", "notes/b#1.csv": "text\nLime.\n"}))
     summary = Summary()
