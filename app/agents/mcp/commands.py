@@ -98,8 +98,7 @@ class Launch:
 
     def command(self) -> list[str]:
         """The command line. Its program is absolute, because desktop programs do not read the shell's PATH."""
-        program = shutil.which("stepwell") or str(Path(sys.argv[0]).resolve())
-        command = [program, "mcp"]
+        command = [str(Path(shutil.which("stepwell") or sys.argv[0]).absolute()), "mcp"]
         if self.url is not None:
             return [*command, "--url", self.url]
         if self.user != options.LOCAL:

@@ -13,6 +13,7 @@ import harness
 import pytest
 
 from app import capability
+from app.agents.mcp import commands
 from app.database.transactions import Database
 from app.settings import Settings
 
@@ -111,6 +112,16 @@ def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_addres
     else:
         assert server["url"] == "http://127.0.0.1:9/mcp"
         assert server["headers"]["Authorization"].startswith("Bearer ")
+
+
+def test_the_command_is_absolute_where_the_shell_finds_the_program_in_a_relative_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/stepwell").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "bin")
+    assert commands.Launch(None, "local", None, external=False).command() == [f"{tmp_path}/bin/stepwell", "mcp"]
 
 
 def test_the_printed_configuration_of_claude_code_is_a_command(stepwell, monkeypatch, tmp_path) -> None:
