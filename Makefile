@@ -1,7 +1,7 @@
 # make demo   from nothing to an answered question; EXTRAS=ocr reads scans and pictures too,
 #             EXTRAS=multilingual embeds many languages, EXTRAS="ocr multilingual" does both
 # make serve  the service alone                          make test    the whole suite
-# make check  lint, types, import contracts               make lock    the two locks again
+# make check  lint, types, import contracts               make lock    the locks again
 # make audit  known advisories of the locked packages     make test-adapters   the client in each agent framework
 # make dist   wheels and sdists of service and client
 # make fuzz   10,000 requests made from the description   make faults  the long version of the fault tests

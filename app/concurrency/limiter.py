@@ -1,11 +1,11 @@
 """Limits concurrent work, and shares its places fairly between users.
 
-A user never holds all places, so that another user finds one free. If no place is free, requests wait: one line per
-user, first come, first served within a line. A free place goes to the user who has used least, measured by the time for
-which requests held places or by their number. A user who returns after a pause begins at the share of the user served
-last, so that a pause saves nothing (start-time fair queueing: Goyal, Vin and Cheng 1996). Waiting is bounded in time
-and in number; a request that cannot be served in time is refused at once, with the time after which it is worth coming
-back.
+By default a user never holds all of several places, so that others find one free. If no place is free, requests wait:
+one line per user, first come, first served within a line. A free place goes to the user who has used least, measured by
+the time for which requests held places or by their number. A user who returns after a pause begins at the share of the
+user served last, so that a pause saves nothing (start-time fair queueing: Goyal, Vin and Cheng 1996). Waiting is
+bounded in time and in number; a request that cannot be served in time is refused at once, with the time after which it
+is worth coming back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lists users, exports one as a ZIP file of JSON lines, and deletes one, as the database's owner.
 
-A user exists once a document, entity or key is stored.
+A user exists once a key, or anything in the name of the user, is stored.
 """
 
 from __future__ import annotations

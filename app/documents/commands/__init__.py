@@ -1,1 +1,1 @@
-"""Implements the commands that store, list and count documents."""
+"""Implements the commands that store, list, show, delete and count documents."""

@@ -1,4 +1,4 @@
-"""Implements `stepwell repair`: rebuilds postings, statistics, tsvectors, vectors and mentions."""
+"""Implements `stepwell repair`: rebuilds derived rows (postings, vectors, mentions, …) that do not fit their source."""
 
 from __future__ import annotations
 

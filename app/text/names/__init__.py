@@ -1,4 +1,1 @@
-"""Finds names in texts and queries, and compares them.
-
-Entry: `names`. Other packages import its modules.
-"""
+"""Finds names in texts and queries, and compares them. Entry: `names`."""

@@ -1,4 +1,1 @@
-"""Parses queries, and matches them with passages.
-
-Entry: `analysis.parse`. Other packages import its modules.
-"""
+"""Parses queries, and matches them with passages. Entry: `query_parsing.parse`."""

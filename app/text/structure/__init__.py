@@ -1,4 +1,1 @@
-"""Reads the structure of documents: headings, tables, sentences and metadata.
-
-Entry: `structure`. Other packages import its modules.
-"""
+"""Reads the structure of documents: headings, tables, sentences and metadata. Entry: `structure`."""

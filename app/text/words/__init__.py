@@ -1,4 +1,1 @@
-"""Cleans texts, and rewrites them as the words that Postgres indexes.
-
-Entry: `cleaning` and `tsvector_text`. Other packages import its modules.
-"""
+"""Cleans texts, and rewrites them as the words that Postgres indexes. Entry: `cleaning` and `tsvector_text`."""

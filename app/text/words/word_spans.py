@@ -43,7 +43,7 @@ class WordSpan(NamedTuple):
 
 
 def of(text: str) -> list[WordSpan]:
-    """Returns the words of a text in order, in linear time."""
+    """Returns the words of a text in order, in linear time. Of an unspaced run the pairs come before the singles."""
     found: list[WordSpan] = []
     for number, token in enumerate(_TOKEN.finditer(text)):
         start, run = token.start(), token[0]
