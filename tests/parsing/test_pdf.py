@@ -366,7 +366,14 @@ def test_a_pdf_that_ends_within_its_last_change_is_read_with_a_warning(read: Rea
     [
         ("D:20240131093000+01'00'", datetime(2024, 1, 31, 8, 30, tzinfo=UTC)),
         ("D:2024", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("D:20240131093000Z00'00'", datetime(2024, 1, 31, 9, 30, tzinfo=UTC)),
+        ("2024-01-31", datetime(2024, 1, 31, tzinfo=UTC)),
+        ("2024-01-31T09:30:00+01:00", datetime(2024, 1, 31, 8, 30, tzinfo=UTC)),
         ("20240230", None),
+        ("2024/01/31", None),
+        ("2024 01 31", None),
+        ("20240131/2", None),
+        ("2024年1月31日", None),
         ("yesterday", None),
     ],
 )

@@ -36,7 +36,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
 """Least size in points of a picture that is read on a page with text."""
 MAX_OF_PAGE = 20
 """Most pictures that are read on a page with text."""
-_DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5})(?:([+-])(\d\d)'?(\d\d)?)?")
+_DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5}+)(?![^\W\dZ_]|[/.:]|\s+\d|-\d\d-)(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
 """The dots between an entry of a table of contents and its page."""
@@ -247,9 +247,9 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: pdf_headings.Fou
 
 
 def moment(text: str) -> datetime | None:
-    """Converts a date of PDF (D:20240131093000+01'00') to UTC; None for other text."""
+    """Converts a date of PDF (D:20240131093000+01'00') or of ISO 8601 to UTC; None for other text."""
     if (match := _DATE.match(text)) is None:
-        return None
+        return author_and_time.parse_moment(text)
     digits, sign, hours, minutes = match.groups(default="")
     digits += "00000101000000"[len(digits) :]
     return author_and_time.parse_moment(f"{digits[:8]}T{digits[8:]}{sign}{hours}{minutes}")
