@@ -212,7 +212,7 @@ class Settings(ProviderSettings):
     def searches_at_once(self) -> int:
         """The maximum number of concurrent searches; by default one more than the usable cores.
 
-        One user never holds all places, so the additional one is free for another user.
+        One user never holds all of several places, so the additional one is free for another user.
         """
         return self.max_concurrent_searches or usable_cores() + 1
 
