@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import time
 from collections import defaultdict
@@ -79,7 +80,7 @@ def check_globs(patterns: Sequence[str]) -> tuple[str, ...]:
     for pattern in patterns:
         if not pattern.strip() or "\n" in pattern or "\0" in pattern or ".." in pattern.split("/"):
             raise errors.BadRequest("Send patterns such as **/*.md, relative to the folder.", field="globs")
-    with suppress(ValueError):
+    with suppress(ValueError, re.error):
         _matcher(patterns)
         return tuple(patterns)
     raise errors.BadRequest("Not a valid pattern: use *, ** and ?, as in **/*.md.", field="globs")

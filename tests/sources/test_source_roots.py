@@ -127,7 +127,7 @@ async def test_links_in_a_source_are_skipped(base: Path, tenant: Tenant) -> None
     assert list(await source_folder.ids(tenant)) == [(notes / "a.md").as_uri()]
 
 
-@pytest.mark.parametrize("pattern", ["", " ", "../*.md", "a/../b", "a\nb", "a\0"])
+@pytest.mark.parametrize("pattern", ["", " ", "../*.md", "a/../b", "a\nb", "a\0", "a\\", "[z-a]*.md"])
 def test_patterns_that_match_nothing_in_the_folder_are_refused(pattern: str) -> None:
     with pytest.raises(errors.BadRequest) as raised:
         source_scan.check_globs([pattern])

@@ -7,6 +7,7 @@ are left out. Then the content decides, as in an upload: text and documents of a
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -43,7 +44,7 @@ class Rules:
             return []
         valid = []
         for line in lines:
-            with suppress(ValueError):  # git skips an invalid pattern too
+            with suppress(ValueError, re.error):  # git skips an invalid pattern too
                 GitIgnoreSpec.from_lines([line])
                 valid.append(line)
         return [cls(_absolute(folder), GitIgnoreSpec.from_lines(valid))]

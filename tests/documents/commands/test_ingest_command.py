@@ -195,7 +195,7 @@ def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
-            ".gitignore": "# build output\nbuild/\n*.txt\n/top.md\n!\n",
+            ".gitignore": "# build output\nbuild/\n*.txt\n/top.md\n!\n[z-a].md\n",
             "docs/.gitignore": "!kept.txt\nprivate.md\n",
             **dict.fromkeys(["build/a.md", "docs/build/b.md", "top.md", "docs/top.md", "c.txt"], "Lime."),
             **dict.fromkeys(["docs/kept.txt", "docs/other.txt", "docs/private.md", "private.md"], "Lime."),
