@@ -190,7 +190,7 @@ def check_length(text: str, most: int) -> str:
 
 def _query(given: str) -> str:
     if len(given) <= MAX_QUERY_AS_SENT:
-        asked = query_parsing.without_frames(query_parsing.without_json(given))
+        asked = query_parsing.body_of_letter(query_parsing.without_frames(query_parsing.without_json(given)))
         given = unicodedata.normalize("NFC", query_parsing.without_courtesies(asked)).strip()
     check_length(given, limits.MAX_QUERY)
     if cleaning.is_blank(given):
@@ -234,8 +234,8 @@ QueryText = Annotated[
         description=f"Text to search for: 1 to {limits.MAX_QUERY:,} characters, at least one of them visible.",
     ),
 ]
-"""The query in NFC, without surrounding white space, JSON around it, frames of a stack trace and courtesies. It has at
-most 8,000 characters as sent and 2,000 afterwards, also with ligatures written out (NFKC). A blank query is a 400."""
+"""The query in NFC, without surrounding white space, JSON or a letter around it, frames of a stack trace and
+courtesies. It has at most 8,000 characters as sent and 2,000 afterwards, also with ligatures written out (NFKC). A blank query is a 400."""
 
 Metadata = Annotated[dict[str, Any], AfterValidator(check_metadata)]
 """A JSON object of at most 64 KB, 32 levels and 1,000 keys."""

@@ -205,6 +205,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "metadata": lambda text: metadata_names.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": query_parsing.parse,
     "frames of a stack trace": query_parsing.without_frames,
+    "body of a letter": query_parsing.body_of_letter,
+    "addresses in a query": lambda text: query_parsing.without_addresses(text, query_parsing.hosts_of_addresses(text)),
     "courtesies of a question": query_parsing.without_courtesies,
     "words of a query": lambda text: (
         name_uses_in_queries.QueryText(text, query := names_in_queries.read(text)),

@@ -59,10 +59,30 @@ _FRAME = re.compile(
     re.MULTILINE,
 )
 """A frame of a stack trace, or a line that joins traces. In JavaScript, Java and C# a frame begins with `at`."""
+_GREETING = (
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"
+    r"|buongiorno|olá|bom dia)"
+)
+_THANKS = (
+    r"(?:please|bitte|por favor|s'il vous plaît|(?:many )?thanks|thank you|thx|cheers|(?:vielen )?dank|danke|merci"
+    r"|(?:muchas )?gracias|grazie|obrigad[oa])"
+)
+_REGARDS = (
+    r"(?:(?:(?:best|kind|warm) )?regards|best wishes|(?:mit freundlichen|viele|beste) grüßen?|cordialement|saludos"
+    r"|cordiali saluti|atenciosamente)"
+)
+_SALUTATION = re.compile(
+    rf"\s*(?:{_GREETING}|liebe[rs]?|sehr geehrte[rs]?|estimad[oa]s?|chère?s?|gentil[ei]|prezad[oa]s?)\b[^\n?]{{0,80}}\n",
+    re.IGNORECASE,
+)
+_SIGN_OFF = re.compile(
+    rf"^[ \t]*(?:(?:with )?{_REGARDS}|liebe grüße|(?:yours )?sincerely|{_THANKS})[ \t]*[,.!]?[ \t\r]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The first line of a letter, and the last one before the names and whatever is quoted below."""
 _OPENING = re.compile(
     r"\s*¿?(?:"
-    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"
-    r"|buongiorno|olá|bom dia)(?: (?:there|all|everyone|team|folks|colleagues|sir|or|madam|zusammen|a todos|à tous))*"
+    rf"{_GREETING}(?: (?:there|all|everyone|team|folks|colleagues|sir|or|madam|zusammen|a todos|à tous))*"
     r"\s{0,3}[,.!:\n]"
     r"|(?:please |could you |can you |would you |will you )+(?:kindly )?"
     r"(?:(?:tell|show|give) me|explain(?: to me)?|help me)\b"
@@ -86,12 +106,11 @@ _SEARCH = re.compile(
 )
 _CLOSING = re.compile(
     r"(?<=[.,;!?\n])\s{0,3}(?:"
-    r"(?:please|bitte|por favor|s'il vous plaît|(?:many )?thanks|thank you|thx|cheers|(?:vielen )?dank|danke|merci"
-    r"|(?:muchas )?gracias|grazie|obrigad[oa])"
+    rf"{_THANKS}"
     r"(?: (?:so|very|a lot|much|again|in advance|for (?:your|any|the) help|im voraus|schön|sehr|beaucoup|d'avance|mille"
     r"|por adelantado|de antemano))*(?:[,\n]\s{0,3}[^\W\d_]{1,20}){0,2}"
-    r"|(?:(?:(?:best|kind|warm) )?regards|best wishes|(?:mit freundlichen|viele|beste) grüßen?|cordialement|saludos"
-    r"|cordiali saluti|atenciosamente)[\s,]{0,4}(?:[^\W\d_]{1,20}[ .]{0,2}){0,3}"
+    rf"|{_REGARDS}"
+    r"[\s,]{0,4}(?:[^\W\d_]{1,20}[ .]{0,2}){0,3}"
     r")[\s.!]{0,5}$",
     re.IGNORECASE,
 )
@@ -162,6 +181,19 @@ def without_frames(query: str) -> str:
     """
     error, frames = _FRAME.subn("", query)
     return error if frames > 1 and error.strip() else query
+
+
+def body_of_letter(query: str) -> str:
+    """Returns what a letter or mail says between its salutation and its sign-off, if it asks there and not below.
+
+    Names, numbers and quoted messages below would be searched for. Any other text is returned unchanged.
+    """
+    salutation = _SALUTATION.match(query)
+    sign_off = _SIGN_OFF.search(query, salutation.end()) if salutation else None
+    if salutation is None or sign_off is None:
+        return query
+    body, below = query[salutation.end() : sign_off.start()], query[sign_off.end() :]
+    return body if "?" in body and "?" not in below else query
 
 
 def without_courtesies(query: str) -> str:

@@ -125,6 +125,36 @@ def test_greetings_thanks_and_requests_to_tell_are_no_part_of_a_question(query: 
     assert query_parsing.without_courtesies(query) == question
 
 
+MAIL = """Hi Ana,
+
+the minutes were useful. Who signed the lease of the quay? Nobody here knows.
+
+{}
+Tom Berg
+Quay Ltd., tel. +49 421 7712
+
+> On 3 March Ana wrote:
+> The minutes are {}
+"""
+
+
+@pytest.mark.parametrize("sign_off", ["Best regards,", "With kind regards", "Thanks!", "Mit freundlichen Grüßen\r"])
+def test_a_letter_is_its_text_without_salutation_signature_and_quoted_message(sign_off: str) -> None:
+    body = query_parsing.body_of_letter(MAIL.format(sign_off, "attached."))
+    assert body.strip() == "the minutes were useful. Who signed the lease of the quay? Nobody here knows."
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(MAIL.format("Best regards,", "which ones?"), MAIL.format("See you", "attached."), MAIL.format("", "")),
+        *("Hello Dolly!\nWhich year was it?", "Why is it loud?\nThanks\n> ERROR 7", "Hi,\nit is loud.\nThanks\nAna"),
+    ],
+)
+def test_what_is_no_letter_or_asks_below_its_sign_off_is_searched_as_it_is(query: str) -> None:
+    assert query_parsing.body_of_letter(query) == query
+
+
 @pytest.mark.parametrize(
     "query",
     [
