@@ -99,7 +99,9 @@ _OPENING = re.compile(
 )
 _SEARCH = re.compile(
     r"(?:please )?(?:(?:find|get|give me|show me|look for|search for) (?:me )?(?:all |any |some |more )?"
-    r"(?:information|info|details|documents|everything) (?:about|on|regarding|concerning)"
+    r"(?:information|info|details|documents|passages|everything) "
+    r"(?:about|on|regarding|concerning|(?:that|which) (?:describes?|explains?|mentions?|discuss(?:es)?))"
+    r"(?: the following)?"
     r"|search (?:in |through )?(?:my|our|the) (?:documents|docs|files|notes|knowledge base) (?:for|about))\b[\s:]*"
     r"(?=\w)",
     re.IGNORECASE,

@@ -118,6 +118,7 @@ def test_the_frames_of_a_stack_trace_are_no_part_of_a_query(query, expected):
         ("Können Sie mir bitte sagen, wann die Frist endet? Vielen Dank!", "wann die Frist endet?"),
         ("¿Podrías decirme cuándo vence el contrato? Gracias", "cuándo vence el contrato?"),
         ("Please find information on lime mortar", "lime mortar"),
+        ("Find documents that describe the following: who is Ana?", "who is Ana?"),
         ("search my documents for Ana Torres", "Ana Torres"),
     ],
 )
