@@ -112,8 +112,8 @@ class PassageList(ToolResult):
     relaxed: list[str] | None = Field(
         None,
         description="What was not searched as written: constraints_dropped (no passage meets the quotes and required "
-        "words), similar_words (typing errors were corrected), unknown_address (no text names its host), nearest_vectors "
-        "(no word was found).",
+        "words), similar_words (typing errors were corrected), unknown_address (no text names its host), "
+        "nearest_vectors (no word was found).",
     )
 
     @classmethod

@@ -235,7 +235,8 @@ QueryText = Annotated[
     ),
 ]
 """The query in NFC, without surrounding white space, JSON or a letter around it, frames of a stack trace and
-courtesies. It has at most 8,000 characters as sent and 2,000 afterwards, also with ligatures written out (NFKC). A blank query is a 400."""
+courtesies. It has at most 8,000 characters as sent and 2,000 afterwards, also with ligatures written out (NFKC). A
+blank query is a 400."""
 
 Metadata = Annotated[dict[str, Any], AfterValidator(check_metadata)]
 """A JSON object of at most 64 KB, 32 levels and 1,000 keys."""

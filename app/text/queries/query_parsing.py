@@ -23,7 +23,7 @@ MAX_HOSTS = 8  # hosts of addresses that are looked up
 MAX_COURTESIES = 3  # before a question, and after it
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
 ASKED_IN_JSON = ("query", "queries", "question", "questions", "q", "input", "text")
-"""The names under which a JSON object has what is asked, first come first. Agents pass their arguments on as a query."""
+"""The names under which a JSON object has what is asked; the first that it has counts."""
 MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
 _CONTENT = re.compile(r"[^\W_]")
@@ -72,7 +72,8 @@ _REGARDS = (
     r"|cordiali saluti|atenciosamente)"
 )
 _SALUTATION = re.compile(
-    rf"\s*(?:{_GREETING}|liebe[rs]?|sehr geehrte[rs]?|estimad[oa]s?|chère?s?|gentil[ei]|prezad[oa]s?)\b[^\n?]{{0,80}}\n",
+    rf"\s*(?:{_GREETING}|liebe[rs]?|sehr geehrte[rs]?|estimad[oa]s?|ch(?:er|ère)s?|gentil[ei]|prezad[oa]s?)"
+    r"\b[^\n?]{0,80}\n",
     re.IGNORECASE,
 )
 _SIGN_OFF = re.compile(
