@@ -152,15 +152,18 @@ def without_json(query: str) -> str:
 
     JSON is data. Its quotes would be required phrases, its names of arguments words of the question.
     """
-    if query.lstrip()[:1] not in ("{", "["):
+    text = query.strip()
+    if text.startswith("```"):
+        text = text.strip("`").removeprefix("json").lstrip()
+    if text[:1] not in ("{", "["):
         return query
     try:
-        data = json.loads(query, parse_int=str, parse_float=str)
+        data = json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return query
     asked = next((data[name] for name in ASKED_IN_JSON if name in data), data) if isinstance(data, dict) else data
-    text = "\n".join(_texts(asked))
-    return text if text and unstorable_json.is_usable(text) else query
+    found = "\n".join(_texts(asked))
+    return found if found and unstorable_json.is_usable(found) else query
 
 
 def _texts(data: Any) -> Iterator[str]:

@@ -212,6 +212,8 @@ def test_addresses_beside_other_words_can_be_left_out_but_for_the_name_of_the_pa
     [
         ('{"query": "Who signed the lease?", "top_k": 5, "filters": null}', "Who signed the lease?"),
         ('{"k": 3, "question": "\\"loose ankles\\" film"}', '"loose ankles" film'),
+        ('{"q": "Who signed the lease\\ud83d\\ude80?"}', "Who signed the lease\U0001f680?"),
+        ('```json\n{"query": "Who signed the lease?"}\n```', "Who signed the lease?"),
         ('["Who signed the lease?", "When does it end?"]', "Who signed the lease?\nWhen does it end?"),
         (' {"queries": ["lease", {"en": "rent"}]}\n', "lease\nen\nrent"),
         (
@@ -219,7 +221,7 @@ def test_addresses_beside_other_words_can_be_left_out_but_for_the_name_of_the_pa
             "error\ntide gauge silent\ncode\n4012\nat\npier\n1.50\nTrue",
         ),
         *((text, text) for text in ("{}", "[null]", '{"a"', '{"query": ""}', '[1] "loose ankles"', '"loose ankles"')),
-        *((text, text) for text in ('{"query": "a\\u0000"}', '["\\ud800"]')),
+        *((text, text) for text in ("```json\nlease\n```", '{"query": "a\\u0000"}', '["\\ud800"]')),
         ("[" * 8_000, "[" * 8_000),
     ],
 )
