@@ -21,7 +21,7 @@ from uuid import UUID
 from app.text.structure import structure
 from app.text.words import characters, cleaning, word_lists
 
-VERSION = 8
+VERSION = 9
 """Version of the rules for names and headings. Increase it when they find other names: stored documents are then
 processed again."""
 MAX_WORDS = 8
@@ -38,7 +38,7 @@ _ACCENT = re.compile(f"[{characters.ACCENT}]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _CLOSING = re.compile(r"\s*\([^()]*\)\s*$")
 _LETTER = rf"[^\W_{characters.UNSPACED}]"
-_TOKEN = re.compile(rf"{_LETTER}(?:\.{_LETTER})+\.?|{_LETTER}+(?:['’.-]{_LETTER}+)*\.?")
+_TOKEN = re.compile(rf"{_LETTER}(?:\.{_LETTER})++\.?+(?!{_LETTER})|{_LETTER}+(?:['’.-]{_LETTER}+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _JOINT = re.compile(r"[ \t]+|\n(?=[^\n#*+-])|[ \t]*[–—-][ \t]*")
 _OPENING = r"\"'“‘„‚«‹(\["

@@ -20,6 +20,7 @@ def _found(text: str) -> list[str]:
         ("He studied at the University of Copenhagen.", ["University of Copenhagen", "University", "Copenhagen"]),
         ("It ended with World War II in Europe.", ["World War II", "Europe"]),
         ("She met Dr. J. R. Smith in New York.", ["Dr. J. R. Smith", "New York"]),
+        ("He met Franklin D.Roosevelt and J.R.R.Tolkien at 2.4GHz.", ["Franklin D.Roosevelt", "J.R.R.Tolkien"]),
         ("It was built by IBM and Vincent van Gogh.", ["IBM", "Vincent van Gogh", "Vincent", "Gogh"]),
         ("Then came Ford's plant.", ["Ford"]),
         ("Er besuchte das Schloss Neuschwanstein.", ["Schloss Neuschwanstein"]),
@@ -45,6 +46,7 @@ def test_what_names_nothing_has_no_key(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
 @example("0\U00011630A0")
+@example("0.0A0")
 @settings(max_examples=40)
 def test_every_name_that_is_found_is_one_of_the_texts_sequences(text: str) -> None:
     found = names.sequences(text)
