@@ -210,8 +210,10 @@ def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterat
     for part in [section, *section.children] if section.blocks else section.children:
         start, end = (section.blocks[0].start, section.blocks[-1].end) if part is section else (part.start, part.end)
         size = source.count(start, end)
-        begin = section.blocks[0].start if group and group[0] is section else (group[0].start if group else start)
+        heading = group[0].start if group else start  # a joined passage begins with it
+        begin = section.blocks[0].start if group and group[0] is section else heading
         joins = min(group_size, size) < int(limits.target * TINY) and source.fits(begin, end, limits.target)
+        joins = joins and source.fits(heading, end, limits.maximum)
         if group and not joins:
             yield group
             group, group_size = [], 0

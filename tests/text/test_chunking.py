@@ -91,6 +91,13 @@ def test_sizes_are_measured_by_the_tokens_that_are_given(text):
     assert all(len(every_letter_twice(passage.content)) <= 120 for passage in passages)
 
 
+def test_a_section_joined_with_a_tiny_subsection_keeps_within_the_limit_with_its_own_heading() -> None:
+    for words in range(1, 24):
+        text = f"## Of the masons\n{'lime ' * words}\n### Tide\n- item\n### Rest\n{'oak ' * 40}"
+        for found in chunking.split(text, target_tokens=24, overlap_tokens=0, max_tokens=24):
+            assert tokens.count(found.content) + sum(map(tokens.count, found.heading_path)) <= 24, found
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
