@@ -48,7 +48,7 @@ class Address:
 
     @property
     def server(self) -> str:
-        """The hosts and ports, or the folder of a Unix socket; never the user or the password."""
+        """The named hosts and ports (of others the defaults), or a socket's folder; never the user or the password."""
         named = [host if host.startswith("/") else f"{host}:{port or PORT}" for host, port in self.hosts]
         return ", ".join(named) or f"localhost:{PORT}"
 

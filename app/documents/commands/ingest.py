@@ -88,8 +88,7 @@ def ingest(
 def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> list[ListedFile]:
     """The files to read, in order, each once, whatever paths and links lead to it.
 
-    A named file is always read. `summary` counts missing paths and what is left out of folders. `pictures` says whether
-    text in pictures is read.
+    A named file is always read. `summary` counts what is missing or left out. `pictures`: whether their text is read.
     """
     found: dict[Path, ListedFile] = {}
     for path in paths:
