@@ -280,6 +280,21 @@ def test_a_message_has_all_its_texts_in_their_order(read: Read, raw: bytes, text
     assert (document.text, document.title) == (text, "Lime")
 
 
+@pytest.mark.parametrize(
+    ("before", "broken", "text"),
+    [
+        ("LOCATION", "DTEND:202505\n", "Come.\n\nLime burning\nBegins: 2026-03-01 10:00 Europe/Berlin\nEnds: 202505\n"),
+        ("LOCATION", "DTEND:TBD\n", "Come.\n\nBEGIN:VCALENDAR\n"),
+        ("BEGIN:VEVENT", "TZID:X\nBEGIN:STANDARD\nEND:STANDARD\nEND:VTIMEZONE\n", "Come.\n\nBEGIN:VCALENDAR\n"),
+    ],
+)
+def test_a_message_with_a_broken_invitation_is_read(read: Read, before: str, broken: str, text: str) -> None:
+    calendar = CALENDAR.replace(before, f"{broken}{before}")
+    (document,) = read(_message("mixed", f"{PLAIN}Come.", calendar), "a.eml")
+    assert document.text.startswith(text)
+    assert "Lime burning" in document.text
+
+
 def test_what_is_left_out_of_a_message_is_named(read: Read) -> None:
     attached = "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nNote"
     forms = FORMS.format(f"{PLAIN}Lime", f"{HTML}<p>Lime</p>")

@@ -129,7 +129,7 @@ def _read_invitation(part: Message, found: MailBody) -> None:
     try:
         components = icalendar.Calendar.from_ical(calendar).walk()
         text = "\n\n".join("\n".join(_event(one)) for one in components if one.name in _EVENTS)
-    except ValueError:
+    except Exception:  # the library raises any kind on a broken calendar, which is then shown as it is
         text = calendar
     if (text, False) not in found.parts:
         found.add(text)
@@ -187,7 +187,7 @@ def _inner(part: Message) -> list[Any]:
 
 
 def _event(event: Any) -> Iterator[str]:
-    """The subject, time, place and attendees of an event of a calendar. Raises ValueError."""
+    """The subject, time, place and attendees of an event of a calendar."""
     for name, (label, separator, show) in _EVENT_LINES.items():
         values = event.get(name, [])
         values = values if isinstance(values, list) else [values]
@@ -203,7 +203,8 @@ def _time(value: Any) -> str:
     """A time as it is written, with its zone."""
     moment = getattr(value, "dt", None)
     if not isinstance(moment, datetime):
-        return moment.isoformat() if isinstance(moment, date) else value.to_ical().decode()
+        written = moment.isoformat() if isinstance(moment, date) else value.to_ical()
+        return written if isinstance(written, str) else written.decode()  # text if it is no time
     zone = value.params.get("TZID") or moment.tzname() or ""
     return f"{moment:%Y-%m-%d %H:%M} {zone}".strip()
 
