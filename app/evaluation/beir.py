@@ -171,7 +171,7 @@ def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_lines(path), 1):
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
         if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
             raise errors.BadRequest(f"Line {number} is not a JSON object with a field {missing[0]}.", field=path.name)
@@ -185,7 +185,7 @@ def _judgements(folder: Path) -> dict[str, dict[str, int]]:
         columns = line.split("\t")
         try:
             query, document, grade = columns[0], columns[-2], int(float(columns[-1]))
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, OverflowError) as error:
             if number == 1:
                 continue
             raise errors.BadRequest(f"Line {number} is not query, document, relevance.", field=path.name) from error

@@ -20,7 +20,7 @@ Prediction = tuple[float, bool]
 def ndcg(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
     """Returns the normalised discounted cumulative gain at k, 0 to 1, with gain 2^rel − 1 and discount log2(rank + 1).
 
-    Source: Burges et al. 2005. The ideal ranking consists of all judged documents.
+    Source: Burges et al. 2005. The ideal ranking consists of all judged documents. A negative grade counts as 0.
     """
     ideal = _dcg(sorted(relevant.values(), reverse=True)[:k])
     return _dcg([relevant.get(document, 0) for document in ranking[:k]]) / ideal if ideal else 0.0
@@ -49,7 +49,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def _dcg(grades: Sequence[int]) -> float:
-    return sum((2.0**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+    return sum((2.0 ** max(grade, 0) - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
 @dataclass(frozen=True, slots=True)

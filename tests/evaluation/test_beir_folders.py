@@ -63,3 +63,16 @@ def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, line: str, said
     with pytest.raises(errors.BadRequest, match=said) as refused:
         beir.read_questions(tmp_path)
     assert refused.value.field == beir.QUERIES
+
+
+@pytest.mark.parametrize(
+    ("file", "line"), [(beir.QRELS, "q1\td2\t1e999"), (beir.QRELS, "q1"), (beir.QUERIES, "[" * 100_000)]
+)
+def test_the_line_that_cannot_be_read_is_named(tmp_path: Path, file: str, line: str) -> None:
+    (tmp_path / beir.CORPUS).write_text('{"_id": "d1", "text": "Lime."}\n')
+    (tmp_path / beir.QUERIES).write_text('{"_id": "q1", "text": "Lime?"}\n')
+    (tmp_path / beir.QRELS).write_text("q1\td1\t1\n")
+    with (tmp_path / file).open("a") as opened:
+        opened.write(f"{line}\n")
+    with pytest.raises(errors.BadRequest, match="Line 2"):
+        beir.load(tmp_path)

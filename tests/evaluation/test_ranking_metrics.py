@@ -17,6 +17,7 @@ def test_ndcg_discounts_gains_by_rank_and_divides_by_the_ideal() -> None:
     assert metrics.ndcg(["x", "a"], GRADED, 1) == 0.0
     assert metrics.ndcg(["b", "a"], GRADED, 1) == pytest.approx((2**2 - 1) / (2**3 - 1))
     assert metrics.ndcg(["a", "b", "c"], GRADED, 10) == pytest.approx(1.0)
+    assert metrics.ndcg(["x"], {**GRADED, "x": -2}, 10) == 0.0, "a negative judgement is no gain"
 
 
 def test_recall_is_the_share_of_the_relevant_among_the_first_k() -> None:
