@@ -333,7 +333,7 @@ async def test_a_service_on_this_machine_is_not_called_by_the_proxy_of_the_envir
     monkeypatch.setenv("ALL_PROXY", "ftp://proxy")
     with Client("http://127.0.0.1:9") as client, pytest.raises(ConnectionFailed):
         client.stats()
-    async with AsyncClient("http://localhost:9") as client:
+    async with AsyncClient("http://0.0.0.0:9") as client:
         with pytest.raises(ConnectionFailed):
             await client.stats()
     with pytest.raises(ValueError, match="ftp://proxy"):

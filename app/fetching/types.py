@@ -12,7 +12,7 @@ from app import errors
 WEB_PORTS = (80, 443)
 _PATTERN = re.compile(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([1-9][0-9]{0,4}|\*))?", re.I)
 
-_THIS_MACHINE = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", re.I)
+_THIS_MACHINE = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])(?:[:/]|$)", re.I)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def cap(score: float) -> dict[str, Any]:
 
 
 def _query_explained(search: SearchState) -> dict[str, Any]:
-    """The query's terms, weights and operators, the plan of the vector leg, the size of the corpus, and the steps.
+    """The query as searched, its terms, weights and operators, the plan of the vector leg, and the steps.
 
     Frequencies are counted in all documents. A caller who does not see all of them gets no frequencies, and no terms
     that others have written.
@@ -186,6 +186,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         if term.lexeme not in hidden
     ]
     explained = {
+        "query": search.query.text,
         "weights": {"vector": weights.vector, "text": weights.text},
         "terms": terms,
         "required": list(parsed.required),

@@ -129,8 +129,8 @@ async def run(settings: Settings) -> None:
         if settings.database_url is None:
             await stack.enter_async_context(postgres.EmbeddedPostgres(settings.folder))
         # Bound but not listening, these sockets keep the port while processes are replaced.
-        reserved = [stack.enter_context(one) for one in listening.bind(settings)]
-        settings = settings.model_copy(update={"port": reserved[0].getsockname()[1]})
+        for reserved in listening.bind(settings):
+            stack.enter_context(reserved)
         token = local_token.load(settings.folder) if settings.auth == "local_token" else ""
         listening.announce(settings, token=token)
         supervisor = Supervisor(settings.workers, _environment(settings), folder)

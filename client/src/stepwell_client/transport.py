@@ -24,7 +24,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 60.0
 VERSION_HEADER = "X-Stepwell-Version"
 USER_AGENT = f"stepwell-client/{__version__}"
-_THIS_MACHINE = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", re.I)
+_THIS_MACHINE = re.compile(r"https?://(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])(?:[:/]|$)", re.I)
 
 
 @dataclass(frozen=True, slots=True)

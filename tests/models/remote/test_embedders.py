@@ -159,7 +159,7 @@ async def test_only_a_model_on_another_machine_is_called_by_the_proxy_of_the_env
     async with configured_models.open_embedder(far) as embedder:
         assert len(await embedder.embed_query("lime")) == DIMENSION
     assert remote.requests[0][0] == "http://models.example.com/v1/embeddings"
-    for near in ("http://127.0.0.1:9/v1", "http://localhost:9/v1", "http://[::1]:9/v1"):
+    for near in ("http://127.0.0.1:9/v1", "http://localhost:9/v1", "http://[::1]:9/v1", "http://0.0.0.0:9/v1"):
         async with configured_models.open_embedder(_settings("openai", remote, embedder_url=near)) as embedder:
             with pytest.raises(errors.ProviderError, match="refused the connection"):
                 await embedder.embed_query("lime")

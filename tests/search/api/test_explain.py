@@ -256,3 +256,9 @@ async def test_the_parts_of_a_merged_score_add_up(client, merge, rerank, mmr, k,
         if "rerank" in hit["explain"]:
             score = after("rerank", hit["explain"]["rerank"], score)
         assert hit["score"] == pytest.approx(score, abs=EXACTLY)
+
+
+async def test_the_query_is_shown_as_it_is_searched(client) -> None:
+    query = "Hi Ana,\n\nWho signed the lease?\n\nBest regards\nTom Berg\nQuay Ltd.\n"
+    answer = (await client.post("/api/rag/search", json={"query": query, "explain": True})).json()
+    assert answer["explain"]["query"] == "Who signed the lease?"
