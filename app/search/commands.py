@@ -110,7 +110,7 @@ def relevance_of(hit: Answer) -> str:
 
 
 def sentences_of(hit: Answer) -> Text:
-    """Returns the snippet of a hit, each paragraph on a line."""
+    """Returns the snippet of a hit without blank lines."""
     snippet = hit["snippet"]
     text = Text(_BREAKS.sub(_break, snippet["text"]), style="not bold")
     for start, end in snippet["matches"]:
@@ -119,8 +119,8 @@ def sentences_of(hit: Answer) -> Text:
 
 
 def _break(found: re.Match[str]) -> str:
-    """Keeps the number of characters, so that offsets stay valid. A blank line becomes spaces and a line break."""
-    return " " * (len(found[0]) - 1) + ("\n" if found[0].count("\n") > 1 else " ")
+    """Keeps the number of characters, so that offsets stay valid. Blank lines become spaces before a line break."""
+    return " " * (len(found[0]) - 1) + ("\n" if "\n" in found[0] else " ")
 
 
 def nothing(answer: Answer) -> list[str]:

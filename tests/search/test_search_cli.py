@@ -36,8 +36,8 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "matches", "plain", "marked"),
     [
-        ("Lime sets\nslowly, and lime.", [[0, 4], [22, 26]], "Lime sets slowly, and lime.", ["Lime", "lime"]),
-        ("Setting\n \nLime\nsets.", [[10, 14]], "Setting  \nLime sets.", ["Lime"]),
+        ("Lime sets\nslowly, and lime.", [[0, 4], [22, 26]], "Lime sets\nslowly, and lime.", ["Lime", "lime"]),
+        ("Setting\n \nLime\nsets.", [[10, 14]], "Setting  \nLime\nsets.", ["Lime"]),
     ],
 )
 def test_matches_are_marked_in_the_sentences(text: str, matches: Any, plain: str, marked: list[str]) -> None:

@@ -184,7 +184,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
     start, end = _best_window(text, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
-    shown = markdown_to_text.part(text, markdown_to_text.marks(text) if markdown else (), start, end)
+    shown = markdown_to_text.part(text, markdown_to_text.marks(text, markdown=markdown), start, end)
     merged = _merge(text, matches.within(start, end))
     spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
     return Snippet(shown.text, start, end, tuple(one for one in spans_shown if one.text_end > one.text_start))

@@ -1,6 +1,7 @@
-"""Shows a part of a Markdown text as plain text: without marks of headings, lists, tables, emphasis, code and links.
+"""Shows a part of a text as plain text: without marks of headings, lists, tables, emphasis, code and links.
 
-Offsets in the text can be mapped to offsets in the plain text. Takes linear time.
+Lines that were broken for their length are joined. Offsets in the text can be mapped to offsets in the plain text.
+Takes linear time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ _INLINE = re.compile(
     r"\\[!-/:-@\[-`{-~]|(?P<code>`+)|(?P<link>!?\[)(?:(?P<label>[^\[\]]*)\]\([^()\n]*\)"
     r"|(?<!\w\[)\[(?:[^\[\]|\n]*\|)?(?P<wiki>[^\[\]|\n]*)\]\](?!\())|\*{1,3}|_{1,3}|~~|=="
 )
+_WRAPS = {
+    "paragraph": re.compile(r"(?<=[^\n]{50})(?<! {2})\n(?=(?:>[> ]*+)?[^\W_])"),
+    "list": re.compile(r"\n[ \t]*+(?![-*+][ \t]|\d{1,9}[.)][ \t]|\|)(?=\S)"),
+}
+"""The breaks of long lines in a paragraph, and all within an item of a list."""
 
 Mark = tuple[int, int, str]
 """The offsets of a mark, and the text in its place."""
@@ -63,13 +69,15 @@ def part(text: str, marks: Sequence[Mark], start: int, end: int) -> PlainPart:
     return PlainPart(plain, offsets) if plain.strip() else PlainPart(text[start:end], [(start, 0, end - start)])
 
 
-def marks(text: str) -> list[Mark]:
-    """Returns the marks of a Markdown text in order, without overlaps."""
+def marks(text: str, *, markdown: bool) -> list[Mark]:
+    """Returns the line breaks within sentences and, with `markdown`, the marks of a text, in order without overlaps."""
     found: list[Mark] = []
     for block in structure.blocks(text):
-        outer = list(_of_block(text, block))
-        inner = _of_inline(text, block.start, block.end) if block.kind != "fence" else ()
-        found += _join(outer, inner)
+        wrapped = _WRAPS[block.kind].finditer(text, block.start, block.end) if block.kind in _WRAPS else ()
+        wraps = [(one.start(), one.end(), " ") for one in wrapped]
+        outer = list(_of_block(text, block)) if markdown else []
+        inner = _of_inline(text, block.start, block.end) if markdown and block.kind != "fence" else []
+        found += _join(_join(outer, inner), wraps)
     return found
 
 

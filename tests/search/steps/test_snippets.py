@@ -71,7 +71,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "a heading alone": ("# How to mix the mortar\n\nOnly lime.", "mortar", {}, "How to mix the «mortar»\n\nOnly lime."),
     "an entry": ("Fnord n.\n\nA word. It is old.", "fnord", {}, "«Fnord» n.\n\nA word. It is old."),
     "a sentence": ("Fnord is a word that nobody sees. It is old.", "fnord", {}, "«Fnord» is a word that nobody sees."),
-    "an item": (BLOCKS, "wrapped", {}, "Lime that\n  is «wrapped»."),
+    "an item": (BLOCKS, "wrapped", {}, "Lime that is «wrapped»."),
     "a row": (BLOCKS, "ash lime", {}, "«lime», «ash»"),
     "a row, not the names of columns": (DATES, "date exam", {}, "9 June, «exam»"),
     "the names of columns alone": (DATES, "date", {}, "«Date», Topic\n3 May, lime"),
@@ -161,6 +161,12 @@ def test_a_long_sentence_is_cut_at_white_space_around_its_matches() -> None:
         ("x[[0]] == y[[1]](2)", "x[[0]] == y[[1]](2)"),
         ("---", "---"),
         ("", ""),
+        (
+            f"{'Chalk sets slowly and cracks if it dries. ' * 2}It\nis fed.",
+            f"{'Chalk sets slowly and cracks if it dries. ' * 2}It is fed.",
+        ),
+        ("Chalk, ash,\nslow as time", "Chalk, ash,\nslow as time"),
+        ("# Head\nFed\n- chalk\n  putty\n- ash", "Head\nFed\nchalk putty\nash"),
     ],
 )
 def test_a_passage_without_a_match_is_kept_whole(text: str, shown: str) -> None:
@@ -194,6 +200,7 @@ def test_every_snippet_and_match_is_where_its_offsets_say(parts: list[str], quer
         assert shown == written or (len(words_of(written)) > 1 and set(words_of(shown)) <= set(words_of(written)))
         ends.append((match.end, match.text_end))
     raw = choose(text, " ".join(query), " ".join(query), markdown=False)
-    assert (raw.text, raw.start, raw.end) == (text[raw.start : raw.end], snippet.start, snippet.end)
+    assert (raw.start, raw.end) == (snippet.start, snippet.end)
+    assert raw.text.split() == text[raw.start : raw.end].split()
     has_match = any(snippets.lexemes_of(span, {}) or lexemes(span.text) for span in word_spans.of(text))
     assert has_match or not snippet.matches

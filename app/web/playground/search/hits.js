@@ -34,8 +34,8 @@ function relevance(hit) {
 
 /** The sentences of a hit with their matches. Offsets count code points, while JavaScript's strings count UTF-16 units. */
 function snippet({ snippet: { text, matches } }) {
-  // A blank line ends a line; other line breaks are those of the file.
-  const inLines = text.replace(/\n(?:[ \t\r]*\n)*/g, (found) => " ".repeat(found.length - 1) + (/\n.*\n/s.test(found) ? "\n" : " "));
+  // Blank lines are left out; spaces keep the offsets.
+  const inLines = text.replace(/\n(?:[ \t\r]*\n)+/g, (found) => " ".repeat(found.length - 1) + "\n");
   const points = Array.from(inLines);
   const nodes = [];
   let done = 0;
