@@ -1,6 +1,6 @@
-"""Refuses operators of other systems, such as `{"eq": 2024}`, in filters, and says what to send instead.
+"""Refuses operators of other systems, such as `{"eq": 2024}` and `{"$or": […]}`, and says what to send instead.
 
-Otherwise they would be read as keys that no document has.
+Otherwise they would be read as keys that no document has, and every document would pass a `not` around them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NOT_IN = "use `ne` for one value, or `filters.not` around a filter with `in` fo
 _PART = "filters compare whole values: send the whole value, or search for the words in `query`"
 _BEGINNING = f"{_PART}; `filters.uri_prefix` and `filters.folder` compare the beginning of a URI"
 _ADVICE = {
-    "eq equal equals equalto == =": _VALUE,
+    "eq equal equals equalto == = match": _VALUE,
     "neq noteq notequal notequals notequalto != <>": "use `ne`",
-    "nin notin noneof": _NOT_IN,
-    "anyof oneof containsany hasany arraycontainsany overlaps": "use `in`",
+    "nin notin noneof except": _NOT_IN,
+    "any anyof oneof containsany hasany arraycontainsany overlaps": "use `in`",
     "allof containsall hasall arraycontainsall": "use `filters.all` with a filter for each value",
     "contains has includes arraycontains containselement": f"{_VALUE}. Besides, {_PART}",
     "notcontains doesnotcontain excludes": "use `ne`, which a list must not contain either",
@@ -39,15 +39,21 @@ _ADVICE = {
     "like ilike notlike notilike substring icontains regex regexp iregex matches ~ ~*": _PART,
     "startswith beginswith istartswith prefix": _BEGINNING,
     "endswith iendswith suffix": f"{_PART}; `filters.file_types` compares the suffix of a file",
-    "isnull": "send null itself, or use `exists` with false for a key that is absent",
+    "isnull isempty": "send null itself, or use `exists` with false for a key that is absent",
     "isnotnull notnull notexists": "use `exists`, or `ne` with null",
 }
-_ADVICE_BY_NAME = {name: advice for names, advice in _ADVICE.items() for name in names.split()}
+_GROUP_ADVICE = {
+    "and must": "groups are filters: use `filters.all`, a list of filters, beside `filters.metadata`",
+    "or should": "groups are filters: use `filters.any`, a list of filters, beside `filters.metadata`",
+    "not nor mustnot": "groups are filters: use `filters.not`, a filter, beside `filters.metadata`",
+}
+_GROUPS = frozenset(name for names in _GROUP_ADVICE for name in names.split())
+_ADVICE_BY_NAME = {name: advice for names, advice in (_ADVICE | _GROUP_ADVICE).items() for name in names.split()}
 _JOINTS = re.compile(r"[\s_-]")
 
 
 Path = tuple[str | int, ...]
-"""The path from the filters to a key of an object in the metadata: `("any", 0, "metadata", "year", "eq")`."""
+"""The path from the filters to a key in the metadata: `("any", 0, "metadata", "year", "eq")`."""
 
 
 def advice(name: str) -> str | None:
@@ -55,12 +61,21 @@ def advice(name: str) -> str | None:
 
     None for a name that is not an operator of another system.
     """
-    return _ADVICE_BY_NAME.get(_JOINTS.sub("", name).lower().removeprefix("$"))
+    return _ADVICE_BY_NAME.get(_plain(name))
+
+
+def _plain(name: str) -> str:
+    return _JOINTS.sub("", name).lower().removeprefix("$")
 
 
 def _find(given: Filters, path: Path = ()) -> Iterator[Path]:
-    """The keys of objects in metadata, and in groups, that are foreign operators; `path` leads to the filters."""
+    """The keys of objects in metadata, and in groups, that are foreign operators; `path` leads to the filters.
+
+    A key of the metadata itself is one if it is named as a group and has a list or an object, as a group has.
+    """
     for key, value in (given.metadata or {}).items():
+        if isinstance(value, list | Mapping) and _plain(key) in _GROUPS:
+            yield (*path, "metadata", key)
         yield from _find_in(value, (*path, "metadata", key))
     for name, members in (("any", given.any_of), ("all", given.all_of)):
         for place, member in enumerate(members or ()):

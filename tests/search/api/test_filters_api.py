@@ -66,6 +66,11 @@ FOREIGN = {"year": {"eq": 2024}}
         ({"team": {"REGEX": "^ti"}}, "whole values"),
         ({"year": {">=": 2020}}, "`gte`"),
         ({"place": {"country": {"eq": "NO"}}}, "the value itself"),
+        ({"team": {"match": {"value": "tide"}}}, "the value itself"),
+        ({"team": {"any": ["tide"]}}, "`in`"),
+        ({"team": {"except": ["tide"]}}, "`ne`"),
+        ({"team": {"is_empty": True}}, "`exists`"),
+        ({"team": {"not": {"value": "tide"}}}, "`filters.not`"),
     ],
 )
 async def test_an_operator_of_another_system_is_refused_with_the_right_one(reader, condition, advised) -> None:
@@ -74,6 +79,34 @@ async def test_an_operator_of_another_system_is_refused_with_the_right_one(reade
     assert response.status_code == 422
     assert error["field"].startswith(f"filters.metadata.{next(iter(condition))}.")
     assert advised in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("group", "advised"),
+    [
+        ({"$and": [{"team": "tide"}, {"year": 2024}]}, "filters.all"),
+        ({"$or": [{"team": "tide"}, {"year": 2024}]}, "filters.any"),
+        ({"OR": [{"team": "tide"}]}, "filters.any"),
+        ({"$not": {"team": "tide"}}, "filters.not"),
+        ({"must_not": [{"team": "tide"}]}, "filters.not"),
+    ],
+)
+async def test_a_group_of_another_system_inside_the_metadata_is_refused_and_deletes_nothing(reader, group, advised):
+    [name] = group
+    for filters, outer in (({"metadata": group}, ""), ({"not": {"metadata": group}}, ".not")):
+        response = await reader.client.post("/api/rag/documents/delete", json={"filters": filters})
+        [error] = response.json()["errors"]
+        assert response.status_code == 422
+        key = f'["{name}"]' if "$" in name else f".{name}"
+        assert error["field"] == f"filters{outer}.metadata{key}"
+        assert advised in error["message"]
+
+
+async def test_keys_of_documents_may_be_named_as_groups_and_operators(new_caller) -> None:
+    caller = await new_caller("search", "write")
+    await caller.add("Ana Torres has a boat.", "boat", metadata={"$or": ["a", "b"], "match": {"any": "x"}, "not": "y"})
+    for condition in ({"$or": ["b"]}, {"match": {"any": "x"}}, {"not": "y"}):
+        assert await _found(caller, {"metadata": condition}) == {"boat"}
 
 
 def _asking(filters: dict[str, Any]) -> dict[str, Any]:
