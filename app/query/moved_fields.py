@@ -29,6 +29,8 @@ OF_SEARCH: Mapping[str, str] = {
     **{name: _to(f"ranking.{name}") for name in _OF_RANKING},
     **{name: _to(f"ranking.guidance.{option}") for name, option in {**SHORT_GUIDANCE, "boost": "boost"}.items()},
     **{name: _to(f"ranking.hops.{name}") for name in ("max_hops", "merge", "extractor")},
+    "alpha": _to("ranking.guidance.alpha for entities, ranking.weights for the legs"),
+    "k": _to("ranking.k for the constant of RRF, limit for the number of hits"),
     "group_by": _to("ranking.group.by"),
     "group_size": _to("ranking.group.size"),
     "snippets": "Moved: use detail: compact.",

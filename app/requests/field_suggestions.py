@@ -20,16 +20,17 @@ _NAME = re.compile(rf"[^\W\d][\w{characters.MARK}-]{{0,{MAX_LENGTH - 1}}}")
 # Names in other products and in natural language, without underscores.
 _OTHER_NAMES = {
     "limit": "k topk n nresults numresults maxresults size count rows take top pagesize perpage",
-    "query": "q querytext querytexts querystring question prompt search searchtext text input term keywords",
-    "filters": "filter where queryfilter prefilter conditions wheredocument",
+    "query": "q querytext querytexts querystring question prompt search searchtext text input term keywords "
+    "wheredocument",
+    "filters": "filter where queryfilter prefilter conditions",
     "content": "text body pagecontent document data passage markdown chunk",
     "uri": "url path source externalid key filename id documentid link",
     "folder": "path directory dir",
-    "metadata": "meta payload properties attributes fields tags labels filter filters where conditions",
+    "metadata": "meta payload properties attributes fields tags labels filter filters where conditions key match range",
     "vector": "embedding embeddings queryembedding queryembeddings queryvector values",
     "chunk_id": "id ids chunk pointid",
     "document_id": "uri url path id document doc docid filename source",
-    "document_ids": "ids id documents docids docs documentid",
+    "document_ids": "ids id hasid documents docids docs documentid",
     "source_ids": "sources sourceid",
     "source_names": "source sourcename sourcenames",
     "sources": "source sourceids sourceid sourcename path folder",
@@ -38,6 +39,10 @@ _OTHER_NAMES = {
     "min_vector_score": "minscore scorethreshold similaritythreshold distancethreshold certainty cutoff",
     "cursor": "offset page skip after nextcursor pagetoken start searchafter scrollid",
     "rerank": "reranker rerankmodel rankingoptions ranker",
+    "candidates": "fetchk numcandidates prefetch",
+    "k": "rrfk rankconstant",
+    "mmr_lambda": "lambda lambdamult",
+    "weights": "hybridalpha",
     "mode": "searchtype searchmode querytype method strategy hybrid",
     "explain": "debug verbose trace profile",
     "max_hops": "hops depth maxdepth steps",
@@ -71,6 +76,8 @@ _PARTITIONS = {
     *("tenant", "tenantid", "user", "userid"),
 }
 _PARTITION = "The API key decides whose documents are searched; filters select some of them."
+_VECTORS = {"vector", "vectors", "embedding", "embeddings", "densevector", "sparsevector", "values", "sparsevalues"}
+_VECTOR = "Vectors of documents are not taken: the model of STEPWELL_EMBEDDER computes them."
 
 
 def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
@@ -78,13 +85,15 @@ def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
 
     It may be empty. `known` maps the names that the object and the objects inside it may have to their paths.
     """
-    if not _NAME.fullmatch(unknown):
+    if not _NAME.fullmatch(unknown.removeprefix("$")):
         return {}
     if (path := _nearest(unknown, known)) is not None:
         return {"nearest": path}
     if _plain(unknown) in _PARTITIONS:
         return {"remark": _PARTITION}
-    return {"nearest": f"metadata.{unknown}"} if known.get("metadata") == "metadata" else {}
+    if _plain(unknown) in _VECTORS and "content" in known:
+        return {"remark": _VECTOR}
+    return {"nearest": f"metadata.{unknown}"} if known.get("metadata") == "metadata" and unknown[0] != "$" else {}
 
 
 def are_objects_with(required: Sequence[str], value: object) -> bool:
@@ -132,4 +141,4 @@ def _nearest(unknown: str, known: Mapping[str, str]) -> str | None:
 
 
 def _plain(name: str) -> str:
-    return name.casefold().replace("_", "").replace("-", "")
+    return name.casefold().removeprefix("$").replace("_", "").replace("-", "")

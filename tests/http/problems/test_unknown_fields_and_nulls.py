@@ -27,6 +27,13 @@ FIELDS = [
     (SEARCH, {"filters": {"team": "tide"}}, "filters.team", "filters.metadata.team"),
     (SEARCH, {"filters": {"any": [{"year": 2024}]}}, "filters.any[0].year", "filters.any[0].metadata.year"),
     (SEARCH, {"ranking": {"weights": {"vectors": 1}}}, "ranking.weights.vectors", "ranking.weights.vector"),
+    (SEARCH, {"filters": {"$and": [{"metadata": {"year": 2024}}]}}, 'filters["$and"]', "filters.all"),
+    (SEARCH, {"filters": {"all": [{"match": {"value": 1}}]}}, "filters.all[0].match", "filters.all[0].metadata"),
+    (SEARCH, {"filters": {"has_id": [1]}}, "filters.has_id", "filters.document_ids"),
+    (SEARCH, {"where_document": {"$contains": "lime"}}, "where_document", "query"),
+    (SEARCH, {"fetch_k": 20}, "fetch_k", "ranking.candidates"),
+    (SEARCH, {"lambda_mult": 0.5}, "lambda_mult", "ranking.mmr_lambda"),
+    (SEARCH, {"ranking": {"rrf_k": 2}}, "ranking.rrf_k", "ranking.k"),
     (MULTIHOP, {"hops": 3}, "hops", "ranking.hops"),
     (SIMILAR, {"embedding": []}, "embedding", "vector"),
     (RERANK, {"lists": [{"name": "a", "documents": [], "hits": []}]}, "lists[0].documents", "lists[0].hits"),
@@ -57,6 +64,21 @@ async def test_a_field_with_what_may_be_the_body_is_refused_with_the_advice_to_s
     authors = BODIES[DOCUMENTS] | {"authors": [{"name": "Ana"}]}
     problem = assert_problem(await caller.client.post(DOCUMENTS, json=authors), 422, "invalid_request", "authors")
     assert problem["errors"][0]["message"] == "Unknown field. Did you mean metadata.authors?"
+
+
+@pytest.mark.parametrize("name", ["vector", "embedding", "embeddings", "dense_vector"])
+async def test_a_vector_of_a_document_is_not_said_to_be_metadata(caller: Caller, name: str) -> None:
+    document = BODIES[DOCUMENTS] | {name: [0.1]}
+    for body, field in ((document, name), ([document], f"[0].{name}")):
+        problem = assert_problem(await caller.client.post(DOCUMENTS, json=body), 422, "invalid_request", field)
+        assert "STEPWELL_EMBEDDER" in problem["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(("name", "meant"), [("k", "limit"), ("alpha", "ranking.weights")])
+async def test_a_moved_field_names_what_others_mean_by_it(caller: Caller, name: str, meant: str) -> None:
+    response = await caller.client.post(SEARCH, json={"query": "lime", name: 1})
+    problem = assert_problem(response, 422, "moved_field", name)
+    assert meant in problem["errors"][0]["message"]
 
 
 async def test_an_unknown_field_without_a_near_one_is_named_alone(caller: Caller) -> None:
