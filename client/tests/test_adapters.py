@@ -40,6 +40,30 @@ async def test_langchain(
         assert [document.id for document in await retriever.ainvoke(query["query"])] == expected
 
 
+async def test_a_langchain_retriever_ignores_no_option_and_keeps_metadata(url: str, client: Client) -> None:
+    pytest.importorskip("langchain_core")
+    from stepwell_client import langchain
+
+    client.documents.add(
+        "Slaked lime rests for a week.", uri="week.md", metadata={"title": "Putty", "page": None, "n": 1}
+    )
+    retriever = langchain.StepwellRetriever(client=client, options={"limit": 4})
+    only = {"metadata": {"n": 1}}
+    async with AsyncClient(url) as asynchronous:
+        both = langchain.StepwellRetriever(client=client, asynchronous=asynchronous)
+        for found in (
+            retriever.invoke("lime", filters=only),
+            await retriever.ainvoke("lime", filters=only),
+            await both.ainvoke("lime", filters=only),
+        ):
+            assert [(one.metadata["uri"], one.metadata["title"]) for one in found] == [("week.md", "Putty")]
+    with pytest.raises(ValueError, match="search_kwargs"):
+        langchain.StepwellRetriever(client=client, search_kwargs={"filter": only})
+    with pytest.raises(TypeError, match="filter"):
+        retriever.invoke("lime", filter=only)
+    client.documents.delete_by_uri("week.md")
+
+
 async def test_llamaindex(
     url: str, client: Client, query: dict[str, Any], expected: list[str], searches: Searches
 ) -> None:
