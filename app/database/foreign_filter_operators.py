@@ -64,17 +64,19 @@ def advice(name: str) -> str | None:
     return _ADVICE_BY_NAME.get(_plain(name))
 
 
+def is_group(key: str, value: object) -> bool:
+    """Whether a key of the metadata is named as a group of another system, and has a list or an object as groups do."""
+    return isinstance(value, list | Mapping) and _plain(key) in _GROUPS
+
+
 def _plain(name: str) -> str:
     return _JOINTS.sub("", name).lower().removeprefix("$")
 
 
 def _find(given: Filters, path: Path = ()) -> Iterator[Path]:
-    """The keys of objects in metadata, and in groups, that are foreign operators; `path` leads to the filters.
-
-    A key of the metadata itself is one if it is named as a group and has a list or an object, as a group has.
-    """
+    """The keys of metadata and of objects in it that are foreign groups and operators; `path` leads to the filters."""
     for key, value in (given.metadata or {}).items():
-        if isinstance(value, list | Mapping) and _plain(key) in _GROUPS:
+        if is_group(key, value):
             yield (*path, "metadata", key)
         yield from _find_in(value, (*path, "metadata", key))
     for name, members in (("any", given.any_of), ("all", given.all_of)):

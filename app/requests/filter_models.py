@@ -72,7 +72,14 @@ def _check_operand(operator: str, operand: Any) -> None:
 
 def _check_metadata(given: object) -> object:
     # Runs before the values are checked, since each of them may be an error.
-    return field_types.check_metadata(given) if isinstance(given, dict) else given
+    if not isinstance(given, dict):
+        return given
+    checked = field_types.check_metadata(given)
+    for key, value in checked.items():
+        if foreign_filter_operators.is_group(key, value) and _has_operator(value):
+            advised = foreign_filter_operators.advice(key)
+            raise PydanticCustomError("nested_operator", f"Operators apply to a key of the metadata, and {advised}.")
+    return checked
 
 
 MetadataFilter = Annotated[

@@ -102,6 +102,14 @@ async def test_a_group_of_another_system_inside_the_metadata_is_refused_and_dele
         assert advised in error["message"]
 
 
+@pytest.mark.parametrize("group", [{"$and": [{"year": {"$gt": 2020}}]}, {"$and": [{"year": {"gt": 2020}}]}])
+async def test_a_group_of_another_system_with_operators_is_refused_with_the_right_group(reader: Caller, group) -> None:
+    response = await reader.client.post("/api/rag/search", json=_asking({"metadata": group}))
+    [error] = response.json()["errors"]
+    assert (response.status_code, error["code"]) == (422, "nested_operator")
+    assert "filters.all" in error["message"]
+
+
 async def test_keys_of_documents_may_be_named_as_groups_and_operators(new_caller) -> None:
     caller = await new_caller("search", "write")
     await caller.add("Ana Torres has a boat.", "boat", metadata={"$or": ["a", "b"], "match": {"any": "x"}, "not": "y"})
