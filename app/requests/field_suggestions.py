@@ -39,7 +39,7 @@ _OTHER_NAMES = {
     "min_vector_score": "minscore scorethreshold similaritythreshold distancethreshold certainty cutoff",
     "cursor": "offset page skip after nextcursor pagetoken start searchafter scrollid",
     "rerank": "reranker rerankmodel rankingoptions ranker",
-    "candidates": "fetchk numcandidates prefetch",
+    "candidates": "numcandidates prefetch",
     "k": "rrfk rankconstant",
     "mmr_lambda": "lambda lambdamult",
     "weights": "hybridalpha",

@@ -31,7 +31,7 @@ FIELDS = [
     (SEARCH, {"filters": {"all": [{"match": {"value": 1}}]}}, "filters.all[0].match", "filters.all[0].metadata"),
     (SEARCH, {"filters": {"has_id": [1]}}, "filters.has_id", "filters.document_ids"),
     (SEARCH, {"where_document": {"$contains": "lime"}}, "where_document", "query"),
-    (SEARCH, {"fetch_k": 20}, "fetch_k", "ranking.candidates"),
+    (SEARCH, {"num_candidates": 20}, "num_candidates", "ranking.candidates"),
     (SEARCH, {"lambda_mult": 0.5}, "lambda_mult", "ranking.mmr_lambda"),
     (SEARCH, {"ranking": {"rrf_k": 2}}, "ranking.rrf_k", "ranking.k"),
     (MULTIHOP, {"hops": 3}, "hops", "ranking.hops"),
