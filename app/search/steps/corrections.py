@@ -301,11 +301,16 @@ def spellings(words: Iterable[str], configs: Iterable[str]) -> dict[str, list[st
 
 @functools.cache
 def _typed(config: str) -> dict[str, list[str]]:
-    """The letters with accents of a language, by what people type instead of them."""
+    """The letters with accents of a language, by what people type instead of them, the longest first.
+
+    Two letters such as "ae" stand for one (æ), or for the first one with an accent and the second (åe).
+    """
     typed: defaultdict[str, list[str]] = defaultdict(list)
     for letter in _ACCENTED[config]:
         typed[hybrid_request.index_text(letter).folded].append(letter)
-    return typed
+    for pair in [written for written in typed if len(written) > 1]:
+        typed[pair] += [letter + pair[1:] for letter in typed.get(pair[0], ())]
+    return dict(sorted(typed.items(), key=lambda one: -len(one[0])))
 
 
 def _spellings(word: str, typed: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -163,6 +163,9 @@ async def test_a_relative_of_an_inflected_word_is_no_correction_of_it(bakery: Te
         ("pt", "A estação da região não está em construção.", "estacao regiao construcao"),
         ("pt", "Como fazer pão sem fermento.", "fazer pao"),
         ("ro", "Primăria închide în fiecare sâmbătă.", "primaria inchide sambata"),
+        ("da", "Læreren maler skolens mur.", "laereren mur"),
+        ("da", "Skolen får en gråere mur.", "graere mur"),
+        ("no", "Været på fjellet snur.", "vaeret fjellet"),
     ],
 )
 async def test_words_without_their_accents_count_like_the_words(tenant: Tenant, language, text, query) -> None:
