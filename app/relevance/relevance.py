@@ -97,8 +97,9 @@ class MeanEffect:
     factor: float = 1.0
 
     def remove(self, score: float) -> float:
-        """Returns the score without the effect, 0 to 1."""
-        return min(1.0, max(0.0, (score - self.added) / ((1 - self.added) * self.factor)))
+        """Returns the score without the effect, 0 to 1; the score itself if it consists of the effect alone."""
+        own = (1 - self.added) * self.factor
+        return min(1.0, max(0.0, (score - self.added) / own)) if own else score
 
 
 NO_EFFECT = MeanEffect()

@@ -205,6 +205,14 @@ async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_docum
     assert len(guided.hits) == 50
 
 
+async def test_hits_have_a_relevance_where_links_are_all_that_counts(tenant: Tenant) -> None:
+    await tenant.add_all({"ana": "# Ana Torres\n\nShe calibrates buoys.", "more": "# Ana Torres\n\nShe rows."})
+    await linking.add_entities(tenant, ANA)
+    answer = await asked(tenant, "Ana Torres calibrates buoys", mode="force", alpha=0.0)
+    assert [hit.candidate.score for hit in answer.hits] == [1.0, 1.0]
+    assert all(hit.relevance is not None for hit in answer.hits)
+
+
 async def test_a_role_and_facts_are_found_by_meaning_and_not_by_questions_about_other_things(minilm_tenant) -> None:
     await minilm_tenant.add_all(NOTES)
     await linking.add_entities(
