@@ -252,6 +252,8 @@ async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any
     async with run.db.searching(run.user_id) as reading:
         version = await mentions.version_to_link(reading, document_id)
         chunk_nos = await mentions.chunk_nos(reading, document_id)
+    if not version:  # deleted since it was listed
+        return 0
     linking = _Linking(run, document_id, version)
     is_resumed = progress.get("document") == [str(document_id), version]
     done = progress.get("done", 0) if is_resumed else 0

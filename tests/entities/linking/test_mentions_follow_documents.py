@@ -11,6 +11,7 @@ from app.database import transactions
 from app.documents import operations as documents
 from app.entities import operations as entities
 from app.entities.linking import mention_refresh
+from app.entities.store import mentions
 from app.entities.types import EntityDraft
 from app.services import ChunkingOptions
 
@@ -101,6 +102,27 @@ async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Te
     assert await linking.refresh(tenant) >= 4
     assert await _mentions(owner, tenant) == expected
     assert await linking.refresh(tenant) == 0
+
+
+async def test_a_document_deleted_after_a_job_has_listed_it_is_skipped(tenant, owner, address, monkeypatch) -> None:
+    for uri in "ab":
+        await _add(tenant, uri)
+    await linking.refresh(tenant)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 1 WHERE user_id = $1", tenant.user_id)
+    list_unlinked = mentions.list_unlinked
+
+    async def then_delete_one(*given: Any, **options: Any) -> list[Any]:
+        found = await list_unlinked(*given, **options)
+        if len(found) > 1:
+            await documents.delete(found[-1], tenant.user_id, db=tenant.db)
+        return found
+
+    monkeypatch.setattr(mentions, "list_unlinked", then_delete_one)
+    async with transactions.connect(address.owner_dsn, pool_size=1) as as_owner:
+        await mention_refresh.enqueue_all(as_owner)
+    assert await linking.refresh(tenant) >= 1
+    assert {mention[0] for mention in await _mentions(owner, tenant)} <= {"a", "b"}
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.jobs WHERE user_id = $1", tenant.user_id) == 0
 
 
 async def test_a_title_is_a_mention_of_its_own_and_none_of_the_text(tenant: Tenant, owner: Any) -> None:
