@@ -132,7 +132,7 @@ def _assess(
                 scale = current.hops if has_hops else current.relevance
                 hits[has_hops].append((relevance.uncalibrate(scale, hit.relevance), (grade or 0) > 0))
         if found.hits and found.explain:
-            answered.append((found.explain["relevance"]["answered"], any(grades.values())))
+            answered.append((found.explain["relevance"]["answered"], any(grade > 0 for grade in grades.values())))
     return AskedQuestion(hits[False], answered, hits[True])
 
 

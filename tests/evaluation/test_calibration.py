@@ -2,11 +2,12 @@
 
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from app import errors
-from app.database.calibration_types import LogitScale
+from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.evaluation import calibration
 from app.evaluation.calibration import AskedQuestion, Prior
 from app.evaluation.metrics import Prediction
@@ -50,6 +51,14 @@ def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> 
     both = calibration.fit(own, questions(20, rate=0, answered=False))
     assert both.stored.hits == alone.stored.hits, "hits of questions without an answer are not fitted to"
     assert both.answerable.after.brier < both.answerable.before.brier
+
+
+@pytest.mark.parametrize(("grades", "has_answer"), [({"d": 2}, True), ({"d": 0}, False), ({"d": -1}, False)])
+def test_a_question_without_a_grade_above_0_has_no_answer(grades: dict[str, int], has_answer: bool) -> None:
+    hit = SimpleNamespace(relevance=0.4, candidate=SimpleNamespace(uri="d", document_id="1"))
+    found = SimpleNamespace(hits=[hit], hops=None, explain={"relevance": {"answered": 0.5}})
+    asked = calibration._assess([found], grades, RelevanceCalibration(), only_judged=False)
+    assert (asked.relevance, asked.answerable) == ([(0.4, has_answer)], [(0.5, has_answer)])
 
 
 def test_a_handful_of_questions_is_refused() -> None:
