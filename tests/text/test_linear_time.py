@@ -106,6 +106,7 @@ ONCE_SLOW = {
     "pages": (Shape("", f"{'a' * 299}-{' ' * 300}"), 2_400_000),
     "names of entities": (Shape("", f"{'é' * 30}1{' ' * 169}"), 4_000),
     "language of a query": (Shape("", "a"), 4_000),
+    "frontmatter": (Shape("a: |\n", " #\n"), 48_000),
 }
 """Texts for which some work took longer than linear time, each with the size at which that shows."""
 

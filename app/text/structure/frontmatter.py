@@ -90,7 +90,8 @@ def parse(text: str) -> ParsedMarkdown:
     except _RefusedError as refusal:
         return ParsedMarkdown(text, structure.title(body), warnings=(f"frontmatter {refusal}: kept as text",))
     created_at, warnings = _created_at(metadata)
-    if any(line.strip() not in f"{metadata}" for line in block.split("\n") if line.lstrip().startswith("#")):
+    comments = {line.strip() for line in block.split("\n") if line.lstrip().startswith("#")}
+    if comments and not all(map(f"{metadata}".__contains__, comments)):
         warnings += ("frontmatter has comments: they are left out",)
     return ParsedMarkdown(
         body=body,
