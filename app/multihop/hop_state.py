@@ -203,6 +203,7 @@ class HopState:
         ) as reading:
             read = [chunk.candidate for chunk in self.chunks.values() if chunk.candidate is not None]
             self.remove(await replaced_chunks.find(read, context, reading))
+            context.version = reading.version
             self.is_current = True
             yield reading
 

@@ -22,13 +22,12 @@ _stored_fields = operator.attrgetter(*(name for name in STORED if name != "conte
 async def find(read: Iterable[Candidate], context: SearchContext, db: SearchTransaction) -> frozenset[UUID]:
     """The chunks that have changed, or are gone, in the transaction's snapshot.
 
-    If the user's version has not changed since the search last read, nothing is read. Otherwise the search takes the
-    version of the transaction.
+    If the user's version has not changed since the search last read, nothing is read. The caller sets the version of
+    the search afterwards, once what was found cannot be lost with the connection.
     """
     if db.version == context.version:
         return frozenset()
     by_id = {candidate.chunk_id: candidate for candidate in read}
     stored = await chunk_reads.by_id(db, list(by_id), vector=None)
-    context.version = db.version
     same = {i for i, (now, _similarity) in stored.items() if _stored_fields(now) == _stored_fields(by_id[i])}
     return frozenset(by_id) - same

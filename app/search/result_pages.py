@@ -209,6 +209,7 @@ async def _continue(found: Sequence[Hit], request: HybridRequest, context: Searc
             stale = await replaced_chunks.find([hit.candidate for hit in found], context, reading)
             result = await hybrid_search.hybrid(reading, request)
             await source_names.read(context, result.candidates, reading)
+    context.version = reading.version
     kept = [hit for hit in found if hit.candidate.chunk_id not in stale]
     known = {hit.candidate.chunk_id for hit in kept}
     lowest = min((hit.candidate.score for hit in kept), default=math.inf)

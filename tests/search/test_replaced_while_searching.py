@@ -11,6 +11,7 @@ import pytest
 from harness import Tenant
 from requests_of import search_request
 
+from app import errors
 from app.database import transactions
 from app.database.filter_types import DocumentFilter
 from app.database.pooled_connection import Connection
@@ -18,7 +19,7 @@ from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
 from app.query.search_types import Answer
-from app.search import search
+from app.search import replaced_chunks, search
 from app.services import ChunkingOptions
 
 Change = Callable[[], Awaitable[object]]
@@ -170,3 +171,21 @@ async def test_chunks_that_a_replacement_keeps_stay_in_the_answer(fleet: Fleet) 
     services = fleet.tenant.services(reranker=ChangingReranker(append))
     answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
     assert log_versions(answer) == {"1"}
+
+
+async def test_a_chunk_that_is_gone_stays_out_if_the_connection_is_lost_after_that_was_found(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find, found = replaced_chunks.find, []
+
+    async def then_lose(*given: Any) -> frozenset[Any]:
+        found.append(await find(*given))
+        if len(found) == 1:
+            raise errors.ConnectionLost("The connection was lost.")
+        return found[-1]
+
+    monkeypatch.setattr(replaced_chunks, "find", then_lose)
+    services = fleet.tenant.services(reranker=ChangingReranker(fleet.delete))
+    answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
+    assert {hit.candidate.uri for hit in answer.hits} == set(NOTES)
+    assert found[0] == found[1] != frozenset()

@@ -154,6 +154,7 @@ async def _drop_stale(search: SearchState) -> SearchState:
     """Drop the hits whose documents were replaced or deleted while the provider was called."""
     async with search.context.services.db.searching(search.context.user_id) as reading:
         stale = await replaced_chunks.find([hit.candidate for hit in search.hits], search.context, reading)
+    search.context.version = reading.version
     return replace(search, hits=[hit for hit in search.hits if hit.candidate.chunk_id not in stale])
 
 
