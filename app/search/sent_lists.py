@@ -217,10 +217,11 @@ def fuse(lists: Sequence[RankedList], *, k: int, method: ListMerge) -> list[Rank
     for position, ranking in enumerate(lists, 1):
         hop = ranking.hop or (position if method == "classic" else 1)
         by_hop.setdefault(hop, []).append(ranking)
-        for rank, hit in enumerate(ranking.hits, 1):
+        for hit in ranking.hits:
             hits.setdefault(hit.chunk_id, hit)
-            ranks.setdefault(hit.chunk_id, {}).setdefault(ranking.name, rank)
             hops[hit.chunk_id] = min(hops.get(hit.chunk_id, hop), hop)
+        for rank, hit_id in enumerate(dict.fromkeys(hit.chunk_id for hit in ranking.hits), 1):
+            ranks.setdefault(hit_id, {})[ranking.name] = rank
     if method == "classic":
         scores = _classic(by_hop, hits, k)
         best = rank_fusion.max_classic(max(sum(one.weight / (k + 1) for one in of_hop) for of_hop in by_hop.values()))

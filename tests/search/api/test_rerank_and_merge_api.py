@@ -164,6 +164,13 @@ async def test_lists_are_fused_by_reciprocal_ranks(caller: Caller) -> None:
     assert answer["total_results"] == 3
 
 
+async def test_a_hit_that_a_list_repeats_counts_once(caller: Caller) -> None:
+    hits = [{"chunk_id": "a", "score": 0.9}, {"chunk_id": "a"}, {"chunk_id": "b"}]
+    first, second = (await caller.post(URL, {"lists": [{"name": "ours", "hits": hits}]}))["results"]
+    assert (first["hit"], first["ranks"], second["ranks"]) == (hits[0], {"ours": 1}, {"ours": 2})
+    assert second["parts"] == {"ours": pytest.approx(1 / 62)}
+
+
 async def test_classic_puts_the_earlier_hop_first(caller: Caller) -> None:
     lists = [
         {"name": "hop 1", "hits": [{"chunk_id": "a", "document_id": "x"}]},
