@@ -28,7 +28,8 @@ recent user always stay."""
 FIRST_NAMES = 400
 """Names of a user that count four times, because most of them add trigrams to the index that no other name has."""
 MAX_CHANGES = 2_000
-"""Most changes that are applied one by one. If there are more, all names are read again."""
+"""Most changes that are applied one by one. If there are more, all names are read again, as they are once this many
+more names were removed than are left: the words of removed names stay in the gazetteer."""
 MIN_PART_LENGTH = 3
 """Least length of a first or last name that is matched alone. Initials would match too often."""
 COMPARISONS_PER_UNIT = 50
@@ -155,7 +156,8 @@ async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
         return await _read(reading, version, since)
     if cached.version == version:
         return cached
-    if not name_changes.kept_from() < cached.version < version:
+    has_many_gone = cached.gazetteer.removed > len(cached.gazetteer) + MAX_CHANGES
+    if has_many_gone or not name_changes.kept_from() < cached.version < version:
         return await _read(reading, version, since)
     entries = await name_changes.changed_entries(reading, cached.version, limit=MAX_CHANGES + 1)
     if len(entries) > MAX_CHANGES:

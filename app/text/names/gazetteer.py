@@ -141,7 +141,10 @@ class UnspacedWords:
 
 @dataclass(eq=False, slots=True)
 class Gazetteer:
-    """An immutable index of the names of entities; `patched` returns a changed copy."""
+    """An immutable index of the names of entities; `patched` returns a changed copy.
+
+    `removed` counts the names removed by patches. Their words stay in the copies.
+    """
 
     _ids: dict[str, tuple[UUID, ...]] = field(default_factory=dict)
     _entries: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
@@ -149,6 +152,7 @@ class Gazetteer:
     _split_forms: dict[str, frozenset[str]] = field(default_factory=dict)
     _with_symbols: dict[str, frozenset[str]] = field(default_factory=dict)
     _unspaced: UnspacedWords = field(default_factory=UnspacedWords)
+    removed: int = 0
 
     @classmethod
     def build(cls, entries: Iterable[Entry]) -> Self:
@@ -164,8 +168,8 @@ class Gazetteer:
     def patched(self, changed: Mapping[str, Sequence[Entry]]) -> Self:
         """Returns a copy with other entries for some keys; an empty list removes the name."""
         joined, split_forms, with_symbols = dict(self._joined), dict(self._split_forms), dict(self._with_symbols)
-        unspaced = self._unspaced.copy()
-        made = type(self)(dict(self._ids), dict(self._entries), joined, split_forms, with_symbols, unspaced)
+        unspaced, removed = self._unspaced.copy(), self.removed + sum(not entries for entries in changed.values())
+        made = type(self)(dict(self._ids), dict(self._entries), joined, split_forms, with_symbols, unspaced, removed)
         made._add(changed)
         return made
 
@@ -207,9 +211,12 @@ class Gazetteer:
             if start < free or not (word in self._ids or word in self._joined):
                 continue
             for end, keys in self._candidates(source, start):
-                ids = [self._matching_ids(folded, partial(source.written, start, end)) for folded in keys]
-                if any(ids):
-                    found.append(NameMatch(tuple(dict.fromkeys(chain(*ids))), keys[0], start, end, tuple(keys[1:])))
+                written = partial(source.written, start, end)
+                ids = {folded: matching for folded in keys if (matching := self._matching_ids(folded, written))}
+                if ids:
+                    first, *others = ids
+                    entities = dict.fromkeys(chain(*ids.values()))
+                    found.append(NameMatch(tuple(entities), first, start, end, tuple(others)))
                     free = end
                     break
         return found

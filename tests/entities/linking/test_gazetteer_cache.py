@@ -83,6 +83,18 @@ async def test_the_cache_is_bounded_and_separate_by_user(database: Database, mon
             assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
 
 
+async def test_the_words_of_removed_names_do_not_pile_up(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gazetteer_cache, "MAX_CHANGES", 3)
+    await linking.add_entity(tenant, "Ana Silva")
+    words = []
+    for name in ("Ben Okafor", "Cy Marsh", "Dee Holt", "Eve Lund", "Finn Ash", "Gus Vale", "Hal Ivers", "Ida Quist"):
+        added = await linking.add_entity(tenant, name)
+        words.append(len((await _current(tenant.db, tenant)).gazetteer._ids))
+        await entities.remove(added.entity_id, tenant.user_id, db=tenant.db)
+        assert _found(await _current(tenant.db, tenant), f"{name}, Ana Silva") == ["ana silva"]
+    assert words[-1] < max(words)
+
+
 @pytest.mark.parametrize("count", [5, 20, 100, 5_000])
 async def test_the_size_of_cached_names_is_their_memory(count: int) -> None:
     entries = [(f"{n:04x} {n * 2654435761 % 2**32:08x}".translate(LETTERS), uuid4()) for n in range(count)]

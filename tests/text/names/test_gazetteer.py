@@ -109,6 +109,8 @@ def test_a_patched_gazetteer_equals_a_rebuilt_one_and_leaves_the_old_one_unchang
     assert [(f.key, f.entity_ids) for f in new.find(text)] == [("york", (_id("York"),)), ("ana silva", (HERE,))]
     assert _stands(old, text) == ["new york", "it", "ana silva"]
     assert "new york" not in new
+    gone = _of("Harbour Light", "HarbourLight").patched({"harbour light": []})
+    assert gone.find("the harbourlight") == _of("HarbourLight").find("the harbourlight"), "the other name is no match"
 
 
 _TEXTS = st.text(st.sampled_from("aAbéßﬁİ½™ҰǺ .-_'山 "), max_size=30)
