@@ -94,15 +94,17 @@ def _order(hit: Hit) -> tuple[float, float]:
 def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
     """Moves the hits of `chunk_ids`, at most KEPT_WITHIN, up into the first KEPT_WITHIN.
 
-    A moved hit gets the score of the hit that it follows, so that scores still descend.
+    A moved hit gets the score of the hit that it follows, and a hit of `chunk_ids` that is there already at least the
+    scores of the hits that move down, so that scores still descend.
     """
     low = [hit for hit in hits[KEPT_WITHIN:] if hit.candidate.chunk_id in chunk_ids]
     if not low:
         return list(hits)
-    first = list(hits[:KEPT_WITHIN])
+    first, least = list(hits[:KEPT_WITHIN]), 0.0
     for _ in low:
         last = max(i for i, hit in enumerate(first) if hit.candidate.chunk_id not in chunk_ids)
-        del first[last]
+        least = first.pop(last).candidate.score
+    first = [hit if hit.candidate.score >= least else hit.rescored("kept", least) for hit in first]
     floor = min((hit.candidate.score for hit in first), default=0.0)
     first += [hit.rescored("kept", floor) for hit in low]
     shown = {hit.candidate.chunk_id for hit in first}

@@ -90,12 +90,14 @@ def test_the_weight_of_parents_is_the_largest_aboutness_times_the_rest_of_alpha(
 
 def test_hits_to_keep_move_up_into_the_first_ten_and_scores_still_descend() -> None:
     hits = [hit(UUID(int=n), 1 - n / 100) for n in range(1, 21)]
-    chosen = {UUID(int=2), UUID(int=13), UUID(int=20)}
-    kept = blending.keep(hits, chosen)
-    ids = [h.candidate.chunk_id.int for h in kept]
-    assert ids == [1, 2, 3, 4, 5, 6, 7, 8, 13, 20, 9, 10, 11, 12, *range(14, 20)]
-    values = [h.candidate.score for h in kept]
-    assert values == sorted(values, reverse=True)
+    for chosen, first, then in (
+        ({2, 13, 20}, [*range(1, 9), 13, 20], [9, 10, 11, 12, *range(14, 20)]),
+        ({10, 13}, [*range(1, 9), 10, 13], [9, 11, 12, *range(14, 21)]),
+    ):
+        kept = blending.keep(hits, {UUID(int=n) for n in chosen})
+        assert [h.candidate.chunk_id.int for h in kept] == [*first, *then]
+        values = [h.candidate.score for h in kept]
+        assert values == sorted(values, reverse=True)
     assert blending.keep(hits, {UUID(int=3)}) == hits
 
 
