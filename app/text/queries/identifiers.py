@@ -43,13 +43,13 @@ def find_identifiers(text: str) -> list[str]:
     for token in _TOKEN.findall(text):
         if not token.islower() or not token.isalpha():
             found.setdefault(token.casefold(), token)
-    return [token for token in found.values() if _is_identifier(token)]
+    return [token for token in found.values() if len(token) <= MAX_LENGTH and _is_identifier(token)]
 
 
 @functools.lru_cache(maxsize=10_000)
 def _is_identifier(token: str) -> bool:
     letters = _LETTERS.findall(token)
-    if not letters or len(token) > MAX_LENGTH:
+    if not letters:
         return False
     if not any(map(str.isdigit, token)):
         return bool(query_parsing.identifiers(token))

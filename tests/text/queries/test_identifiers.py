@@ -35,3 +35,9 @@ def test_only_words_that_are_nothing_else_are_pieces(text: str, pieces: str) -> 
 )
 def test_whole_identifiers_are_told_from_versions_dates_measures_and_words(text: str, found: list[str]) -> None:
     assert identifiers.find_identifiers(text) == found
+
+
+def test_a_token_that_is_too_long_for_an_identifier_is_not_cached() -> None:
+    before = identifiers._is_identifier.cache_info().currsize
+    assert identifiers.find_identifiers("a1" * 4_000) == []
+    assert identifiers._is_identifier.cache_info().currsize == before
