@@ -3,6 +3,8 @@
 import asyncio
 import contextvars
 import dataclasses
+import functools
+import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,15 +18,17 @@ import small_models
 from harness import Tenant
 
 from app import errors
+from app.concurrency import offload
 from app.database import transactions
 from app.database.schema import migration, reembedding
 from app.database.transactions import Database
 from app.documents import operations as documents
 from app.documents.store import staged_documents
-from app.documents.storing import ingest, large_documents
+from app.documents.storing import document_writes, ingest, large_documents
 from app.documents.types import Upload
 from app.entities import operations as entities
 from app.entities.types import EntityDraft
+from app.jobs import operations as job_operations
 from app.jobs import workers
 from app.maintenance.commands import reembed
 from app.query import model_replacement
@@ -227,6 +231,48 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     stored = await documents.get(queued.document_id, tenant.user_id, db=database)
     assert stored.chunk_count == await owner.fetchval("SELECT count(*) FROM stepwell.embeddings") > 1
     assert tenant.embedder.model.name == "next"
+
+
+@pytest.mark.parametrize("letters", [2, 12])
+@pytest.mark.parametrize("step", ["cut", "embed"])
+async def test_a_large_document_is_stored_whole_if_the_model_is_replaced_by_one_that_counts_other_tokens(
+    database: Database, owning: Database, owner: asyncpg.Connection, monkeypatch, step: str, letters: int
+) -> None:
+    for name, size in {"LARGE": 50, "CHUNKS": 4}.items():
+        monkeypatch.setattr(large_documents, name, size)
+    tenant = await _tenant(database)
+    tokens = dataclasses.replace(tenant.next.model, token_starts=lambda text: range(0, len(text), letters))
+    monkeypatch.setattr(tenant.next, "_model", tokens)
+    text = " ".join(f"Stone {n} lies in lime mortar." for n in range(400))
+    queued = await ingest.store_one(Upload(text, uri="large"), tenant.user_id, tenant.services(), ingest.IN_JOB)
+    module, called = {"cut": (large_documents, "_chunks"), "embed": (document_writes, "find_vectors")}[step]
+    real, calls = getattr(module, called), itertools.count(1)
+    run_stoppable = offload.run_stoppable
+
+    async def replace_before_second(*args: Any) -> Any:
+        if next(calls) == 2:
+            await asyncio.create_task(_run(tenant.filling(), owning), context=contextvars.Context())
+        return await (real if step == "embed" else run_stoppable)(*args)
+
+    async def run(characters: int, work: Callable[[], Any]) -> Any:
+        is_slice = isinstance(work, functools.partial) and work.func is real
+        return await (replace_before_second if is_slice else run_stoppable)(characters, work)
+
+    if step == "embed":
+        monkeypatch.setattr(module, called, replace_before_second)
+    else:
+        monkeypatch.setattr(offload, "run_stoppable", run)
+    await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id)
+    assert tenant.embedder.model.name == "next"
+    stored = await documents.get(queued.document_id, tenant.user_id, db=database)
+    chunks = await documents.chunks(queued.document_id, tenant.user_id, db=database, limit=500, offset=0)
+    assert stored.chunk_count == len(chunks) == await owner.fetchval("SELECT count(*) FROM stepwell.embeddings") > 8
+    assert chunks[-1].end_offset == len(text)
+    for before, after in itertools.pairwise(chunks):
+        assert after.start_offset <= before.end_offset + 1, "nothing is left out"
+        assert after.end_offset > before.end_offset, "nothing is repeated"
+    job = await job_operations.get(queued.job_id, tenant.user_id, db=database)
+    assert job.result["embedded"] >= len(chunks)
 
 
 async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixteen_bits_a_number(

@@ -91,9 +91,11 @@ async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft
     await db.execute(sql.statement("stage_chunks"), binds)
 
 
-async def count(db: Reading, job_id: UUID) -> int:
-    """How many chunks a job has staged."""
-    return int(await db.scalar(sa.select(sa.func.count()).where(_k.user_id == db.user_id, _k.job_id == job_id)) or 0)
+async def extent(db: Reading, job_id: UUID) -> tuple[int, int]:
+    """How many chunks a job has staged, and the offset at which they end; -1 without chunks."""
+    columns = (sa.func.count(), sa.func.coalesce(sa.func.max(_k.end_offset), -1))
+    count, end = (await db.execute(sa.select(*columns).where(_k.user_id == db.user_id, _k.job_id == job_id))).one()
+    return count, end
 
 
 async def texts(db: Reading, job_id: UUID, *, first: int, limit: int) -> list[StagedText]:

@@ -195,15 +195,18 @@ class _Storing:
         draft, db, model = self.staged.draft, self.run.db, self.run.services.embedder.model
         passages = await offload.run_stoppable(len(draft.content), partial(_passages, draft, model))
         async with db.reading(self.run.user_id) as reading:
-            done = await staged_documents.count(reading, self.staged.job_id)
-        for first in range(done, len(passages), CHUNKS):
-            make = partial(_chunks, passages[first : first + CHUNKS], draft, model)
+            done, end = await staged_documents.extent(reading, self.staged.job_id)
+        left = [passage for passage in passages if passage.end > end]  # another model may have cut those before
+        total = done + len(left)
+        for start in range(0, len(left), CHUNKS):
+            make = partial(_chunks, left[start : start + CHUNKS], draft, model)
             some = await offload.run_stoppable(offload.LARGE, make)
             async with db.writing(self.run.user_id) as writing:
-                await staged_documents.stage(writing, self.staged, some, first_index=first)
-                await self.advance(writing, step="cut", done=first + len(some), total=len(passages))
+                await staged_documents.stage(writing, self.staged, some, first_index=done)
+                done += len(some)
+                await self.advance(writing, step="cut", done=done, total=total)
         async with db.writing(self.run.user_id) as writing:
-            await self.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
+            await self.advance(writing, step="cut", done=total, total=total, staged=True)
 
     async def embed(self) -> None:
         """Read or compute the vectors of the staged chunks that have none."""
@@ -284,20 +287,23 @@ def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingM
 
 async def _store(run: Run) -> int:
     """Cut, embed and publish the document of a job; returns the number of its chunks."""
+    progress = {"unit": "chunks", **run.job.progress}
+    work = partial(_store_with_one_model, run, progress)
+    return await model_replacement.run(run.services.embedder, run.db, work)
+
+
+async def _store_with_one_model(run: Run, progress: dict[str, Any]) -> int:
+    """Do what `progress` lacks. It is kept up to date, so that work with the next model continues from it."""
     async with run.db.reading(run.user_id) as reading:
         staged = await staged_documents.get(reading, run.job.job_id)
     if staged is None:
         raise errors.NotFound("The document to store is gone.")
-    storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
-    if not storing.progress.get("staged"):  # a model that was chosen since then might cut in other places
+    storing = _Storing(run, staged, progress)
+    if not progress.get("staged"):  # a model that was chosen since then might cut in other places
         await storing.stage()
     await storing.embed()
     await storing.publish()
-    return int(storing.progress["total"])
-
-
-async def _store_with_one_model(run: Run) -> int:
-    return await model_replacement.run(run.services.embedder, run.db, partial(_store, run))
+    return int(progress["total"])
 
 
 async def _remove_postings(run: Run) -> int:
@@ -327,6 +333,6 @@ async def _remove_postings(run: Run) -> int:
 
 
 REMOVAL = JobKind(document_rows.POSTING_REMOVAL, _remove_postings, queue="documents", is_cancellable=False, kept=0)
-KIND = JobKind("store_document", _store_with_one_model, queue="documents", on_failure=REMOVAL.name)
+KIND = JobKind("store_document", _store, queue="documents", on_failure=REMOVAL.name)
 KINDS = (KIND, mention_refresh.KIND, REMOVAL)
 """The kinds of jobs that together store a large document."""
