@@ -1,4 +1,7 @@
-"""Decides which folders a user may add as sources, and reads files below a folder without following symbolic links."""
+"""Decides which folders a user may add as sources, and reads files below a folder without following symbolic links.
+
+Methods of Path such as `exists` raise an error for a name that is too long, and below a folder that cannot be entered.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | No
     given = Path(path)
     for base in bases:
         # A link in the place of the user's own root would lead to the folder of somebody else.
-        is_link = roots.per_user and base.name == user_id and base.is_symlink()
+        is_link = roots.per_user and base.name == user_id and os.path.islink(base)
         real = _real(base / given)
-        if real.is_relative_to(_real(base)) and real.exists() and not is_link:
+        if real.is_relative_to(_real(base)) and os.path.exists(real) and not is_link:
             return _folder(real, base=_real(base))
     is_outside = given.is_absolute() and not any(_real(given).is_relative_to(_real(base)) for base in bases)
-    if is_outside or any((base / given).exists() for base in bases):
+    if is_outside or any(os.path.exists(base / given) for base in bases):
         raise errors.Forbidden(_OUTSIDE, field="path", code="folder_not_allowed")
     raise errors.BadRequest("No such folder or file below the allowed folders.", field="path")
 
@@ -41,14 +44,14 @@ def any_folder(path: str) -> tuple[Path, str | None]:
     """Any folder of the machine, as `allowed` returns it. Raises BadRequest where nothing exists."""
     _check_text(path)
     real = _real(Path(os.path.expanduser(path)))
-    if not real.exists():
+    if not os.path.exists(real):
         raise errors.BadRequest("No such folder or file.", field="path")
     return _folder(real, base=None)
 
 
 def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool) -> None:
     """Raises `source_unavailable` if the folder is gone or became a link, `folder_not_allowed` if it is in no root."""
-    if os.path.realpath(folder) != str(folder) or not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
+    if os.path.realpath(folder) != str(folder) or not os.path.isdir(folder) or not os.access(folder, os.R_OK | os.X_OK):
         raise errors.Conflict(
             "The folder of the source is missing, cannot be read, or has been replaced by a symbolic link.",
             code="source_unavailable",
@@ -112,9 +115,9 @@ def _check_text(path: str) -> None:
 
 
 def _folder(real: Path, *, base: Path | None) -> tuple[Path, str | None]:
-    if real.is_dir():
+    if os.path.isdir(real):
         return real, None
-    if real.is_file() and real != base:
+    if os.path.isfile(real) and real != base:
         return real.parent, real.name
     raise errors.BadRequest("Not a folder or a regular file.", field="path")
 

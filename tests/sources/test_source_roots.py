@@ -41,11 +41,19 @@ def test_folders_and_files_below_a_root_are_allowed(base: Path) -> None:
     assert source_roots.allowed("top.md", ANA, roots) == (base / "root", "top.md")
 
 
-@pytest.mark.parametrize("path", ["../outside", "ana/../../outside", "ana/..", "", "a\0b", "a\nb", "none", "ana/none"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("../outside", "ana/../../outside", "ana/..", "", "a\0b", "a\nb"),
+        *("none", "ana/none", "n" * 300, "ana/" + "é" * 150),
+    ],
+)
 def test_paths_that_leave_the_root_or_do_not_exist_are_refused(base: Path, path: str) -> None:
     with pytest.raises(errors.BadRequest) as raised:
         _allowed(base, path)
     assert raised.value.field == "path"
+    with pytest.raises(errors.BadRequest):
+        source_roots.any_folder(path)
 
 
 def test_absolute_paths_outside_are_refused_alike_whether_they_exist(base: Path) -> None:
