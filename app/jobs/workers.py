@@ -167,6 +167,8 @@ async def _expire_forever(services: Services) -> None:
                     log.info("rows expired: %d", expired, extra={"action": "rows_expired", **fields})
             except errors.StepwellError as error:
                 log.warning("expiry postponed: %s", error.code, extra={"action": "expiry_postponed", **fields})
+            except Exception:
+                log.exception("expiry failed", extra={"action": "expiry_failed", **fields})
         await asyncio.sleep(EXPIRE_EVERY_S)
 
 

@@ -6,14 +6,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import sqlalchemy as sa
 from harness import Tenant
 
-from app import errors
-from app.database.transactions import Database
+from app import capability, errors
+from app.database.transactions import Database, SharedTransaction
 from app.jobs import operations as job_operations
 from app.jobs import store, workers
 from app.jobs.store import JobState
 from app.jobs.workers import JobKind, Run
+from app.services import Services
 
 KIND = "test"
 
@@ -58,6 +60,28 @@ async def test_jobs_that_ended_long_ago_are_deleted_for_all_users(tenant: Tenant
         assert await store.expire(shared, None) >= 1
     left = await job_operations.page(tenant.user_id, db=tenant.db, limit=9)
     assert {state.job_id for state in left} == {running, recent}
+
+
+async def test_rows_expire_although_what_deletes_those_of_another_kind_is_broken(tenant: Tenant, monkeypatch) -> None:
+    async def broken(shared: SharedTransaction, _services: Services) -> int:
+        return int(await shared.scalar(sa.text("SELECT stepwell.of_another_revision()")))
+
+    async def others(_shared: SharedTransaction, _services: Services) -> int:
+        expired.set()
+        return 1
+
+    expired = asyncio.Event()
+    declared = {"expires": (broken, others), "jobs": (), "background": ()}
+    monkeypatch.setattr(capability, "declared", declared.__getitem__)
+    monkeypatch.setattr(workers, "EXPIRE_EVERY_S", 0.0)
+    running = asyncio.create_task(workers.run_forever(tenant.services()))
+    for _round in range(2):
+        async with asyncio.timeout(9):
+            await expired.wait()
+        expired.clear()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert running.cancelled()
 
 
 async def test_users_take_turns_however_many_jobs_one_has_queued(tenant: Tenant, database: Database) -> None:
