@@ -120,6 +120,7 @@ async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
 async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -> None:
     """Set whether the folder of a source is watched. Raises NotFound."""
     async with db.writing(user_id) as writing:
+        await writing.hold()
         source = await store.get(writing, source_id)
         await store.change(writing, source_id, replace(source.draft, watch=watched), reread=False)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import harness
 import pytest
 import source_folder
 import watchfiles
@@ -19,7 +20,7 @@ from app.database.transactions import Database
 from app.documents import selections
 from app.jobs import operations as job_operations
 from app.sources import operations as sources
-from app.sources import source_watch
+from app.sources import source_watch, store
 from app.sources.types import SourceRoots
 
 
@@ -87,6 +88,22 @@ async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant,
     await sources.watch(added.source.source_id, tenant.user_id, db=tenant.db, watched=False)
     assert folder not in await watch.queue_due()
     assert (tenant.user_id, added.source.source_id) not in watch.queued
+
+
+async def test_what_another_process_changes_in_a_source_is_kept_when_it_is_watched(
+    tenant: Tenant, elsewhere: Database, owner: Any, folder: Path
+) -> None:
+    source_id = (await source_folder.add(tenant, folder)).source.source_id
+    async with elsewhere.locking(tenant.user_id) as other:
+        draft = (await store.get(other, source_id)).draft
+        await store.change(other, source_id, replace(draft, name="Letters"), reread=False)
+        watching = asyncio.create_task(sources.watch(source_id, tenant.user_id, db=tenant.db, watched=True))
+        async with asyncio.timeout(10):
+            while not await owner.fetchval(harness.WAITING):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    await watching
+    found = await sources.get(source_id, tenant.user_id, db=tenant.db)
+    assert (found.name, found.draft.watch) == ("Letters", True)
 
 
 async def test_an_interrupted_deletion_is_not_undone(tenant: Tenant, folder: Path, monkeypatch) -> None:
