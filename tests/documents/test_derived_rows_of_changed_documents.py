@@ -25,6 +25,8 @@ async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -
         {"metadata": {"people": ["Mara Veit"]}},
         {"title": "Harbour Light"},
         {"metadata": {"filename": "Deed_4711.md"}},
+        {"metadata": {"filename": 4711}, "title": "Silent Harbour"},
+        {"metadata": {"filename": {"of": "deed"}}, "title": "Silent Harbour"},
         {"language": "de"},
         {"content": "# Sand\n\nMara Veit sieves sand.\n\n## Harbour Light\n\nOf sand."},
         {"metadata": {"people": None}, "uri": "elsewhere", "title": "Silent Harbour"},

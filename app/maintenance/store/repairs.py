@@ -33,7 +33,7 @@ _t = tables.tenants.c
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stored chunk with the input of its derived rows; `filename` is in the document's metadata.
+    """A stored chunk with the input of its derived rows; `filename` is the value of this key in the metadata.
 
     `content` is empty if the chunk is the document's title.
     """
@@ -42,7 +42,7 @@ class Text:
     embedding_key: UUID
     config: str
     title: str
-    filename: str | None
+    filename: object
     heading_path: tuple[str, ...]
     content: str
 
@@ -207,7 +207,7 @@ async def _texts(db: Reading, condition: sa.ColumnElement[bool], limit: int) -> 
     some = sa.select(tables.chunks).where(_c.user_id == db.user_id, condition).order_by(_c.chunk_no).limit(limit)
     chunk = some.subquery().c
     content = sa.case((chunk.end_offset == 0, ""), else_=chunk.content).label("content")
-    filename = _d.metadata["filename"].as_string().label("filename")
+    filename = _d.metadata["filename"].label("filename")
     columns = (chunk.chunk_no, chunk.embedding_key, chunk.config, _d.title, filename)
     query = sa.select(*columns, chunk.heading_path, content).where(
         _d.user_id == db.user_id, _d.document_id == chunk.document_id
