@@ -19,7 +19,7 @@ _PARTS = re.compile(r"(?P<user>(?:[^@]*@)?)(?P<hosts>[^/?]*)(?P<rest>.*)", re.DO
 _HOST = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<name>[^:@\[\]]*))(?::(?P<port>\d{1,5}))?")
 _FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
 _TLS = _FILES | {"sslmode", "sslpassword", "ssl_min_protocol_version", "ssl_max_protocol_version", "sslnegotiation"}
-_PASSED = frozenset({"target_session_attrs", "passfile", "krbsrvname", "gsslib", "user", "password"})
+_PASSED = frozenset({"target_session_attrs", "passfile", "krbsrvname", "gsslib"})
 """Parameters that the driver takes under the same name."""
 _SETTINGS = frozenset({"application_name", "options"})
 _LEFT_OUT = frozenset(
@@ -38,7 +38,10 @@ _VALUES = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address: its parts, its hosts with their ports in order (None: by PGHOST and PGPORT), and its parameters."""
+    """An address: its parts, its hosts with their ports in order (None: by PGHOST and PGPORT), and its parameters.
+
+    Of the user, password and database that it names twice, the parameter counts.
+    """
 
     user: str | None
     password: str | None
@@ -73,7 +76,6 @@ class Address:
         """The driver's arguments. Like libpq, the driver reads TLS parameters only in an address."""
         given = {"user": self.user, "password": self.password, "database": self.database}
         given |= {name: value for name, value in self.parameters.items() if name in _PASSED}
-        given["database"] = self.parameters.get("dbname") or given["database"]
         arguments: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if self.hosts:
             arguments["host"] = [host for host, _ in self.hosts]
@@ -109,7 +111,9 @@ def read(dsn: str) -> Address:
     parameters = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
     hosts = _hosts(parts["hosts"]) or _list(parameters.pop("host", ""), parameters.pop("port", ""))
     password = None if url.password is None else str(url.password)
-    return Address(url.username, password, url.database or None, hosts, _check(parameters))
+    named = {"user": url.username, "password": password, "dbname": url.database}
+    user, password, database = (parameters.pop(name, "") or value or None for name, value in named.items())
+    return Address(user, password, database, hosts, _check(parameters))
 
 
 def _hosts(text: str) -> tuple[tuple[str, int | None], ...]:
@@ -142,7 +146,7 @@ def _list(hosts: str, ports: str) -> tuple[tuple[str, int | None], ...]:
 
 
 def _check(parameters: dict[str, str]) -> Mapping[str, str]:
-    known = _TLS | _PASSED | _SETTINGS | _LEFT_OUT | {"connect_timeout", "dbname"}
+    known = _TLS | _PASSED | _SETTINGS | _LEFT_OUT | {"connect_timeout"}
     if parameters.get("sslrootcert") == "system":
         parameters["sslrootcert"] = ssl.get_default_verify_paths().cafile or "system"
     for name, value in parameters.items():

@@ -225,6 +225,15 @@ async def test_a_password_reaches_the_programs_through_the_environment_only(addr
     assert not any("hunter2" in argument for command, _env in commands for argument in command)
 
 
+async def test_the_programs_use_the_user_and_database_that_parameters_of_the_address_name(address, tmp_path):
+    path = address.owner_dsn.partition("?")[2]
+    dsn = f"postgresql://nobody@/postgres?{path}&user=postgres&password=hunter2&dbname={address.name}"
+    archive = await backup.create(tmp_path / "a.dump", access=Access(dsn, {}))
+    assert archive.revision == migration.head()
+    found = storage._libpq(Access(dsn, {}))
+    assert [found[name] for name in ("PGUSER", "PGPASSWORD", "PGDATABASE")] == ["postgres", "hunter2", address.name]
+
+
 @pytest.fixture
 def programs_of(tmp_path, monkeypatch):
     """A function that makes a folder of programs of a major version the only one on the PATH; its environment."""
