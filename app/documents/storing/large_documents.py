@@ -86,7 +86,7 @@ async def queue(
         if known and known.same_as(draft):
             await staged_documents.supersede(writing, document_ids=[known.document_id])
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
-        if pending := await _pending(writing, draft):
+        if pending := await _pending(writing, draft, document_id):
             return pending
         await staged_documents.supersede(writing, identities=[draft.identity], document_ids=[target.document_id])
         return await _add(writing, target.document_id, draft, services.chunking_options)
@@ -102,16 +102,17 @@ async def queue_change(
     async with services.db.locking(user_id, checked=True) as writing:
         if not await documents.is_current(writing, source):
             return None
-        if pending := await _pending(writing, draft):
+        if pending := await _pending(writing, draft, source.document.document_id):
             return pending
         await documents.check_change(writing, source, draft)
         return await _add(writing, source.document.document_id, draft, services.chunking_options)
 
 
-async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
-    """The result of an earlier queueing of an equal draft, if its job has not ended."""
+async def _pending(writing: Writing, draft: DocumentDraft, document_id: UUID | None) -> IngestResult | None:
+    """The result of queueing an equal draft earlier, if its job has not ended; with an id, only for that document."""
     for version in await staged_documents.pending(writing, identities=[draft.identity]):
-        if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
+        is_same = (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash)
+        if is_same and document_id in (None, version.document_id):
             await write_checks.check_replaced(writing, [], [version.job_id])
             return _queued_result(draft, version.document_id, version.job_id)
     return None

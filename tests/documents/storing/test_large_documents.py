@@ -300,6 +300,21 @@ async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
     await _assert_as_stored_whole(tenant, third, NEW, metadata={"k": 1})
 
 
+async def test_a_document_that_takes_uri_and_text_of_one_that_is_queued_is_not_taken_for_it(tenant: Tenant) -> None:
+    other = await tenant.add("Another stair.", "other")
+    queued = await _queue(tenant, NEW)
+    with pytest.raises(errors.Conflict, match="being stored"):
+        await _change(tenant, other, content=NEW, uri="stair")
+    replaced = await ingest.replace(other.document_id, Upload(NEW, uri="stair"), tenant.user_id, tenant.services())
+    assert (replaced.document_id, replaced.status) == (other.document_id, "queued")
+    assert queued.job_id is not None
+    assert (await job_operations.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    await _work(tenant)
+    assert await tenant.uris() == ["stair"]
+    await _assert_as_stored_whole(tenant, replaced, NEW)
+    await _assert_sound(tenant)
+
+
 async def _change(tenant: Tenant, stored: IngestResult, **patch: Any) -> IngestResult:
     services = tenant.services()
     return await document_patches.apply(stored.document_id, patch, tenant.user_id, services)
