@@ -1,6 +1,6 @@
 -- Claims the job that has waited longest, of the user whom the worker has served least recently. A running job whose
--- lease has expired counts as waiting. SKIP LOCKED prevents two workers from claiming the same job. A user's jobs of
--- one kind run one after the other; the running jobs are read once, not once for each waiting job.
+-- lease has expired counts as waiting. SKIP LOCKED passes over a job that is being cancelled. A user's jobs of one kind
+-- run one after the other, so no other claim may run at once; the running jobs are read once, not for each waiting job.
 -- Jobs of users whom the worker has not served are read in the order of the index, up to the first.
 -- Columns: job_id, user_id, kind, payload, progress, attempts, failures.
 -- :kinds text[]  kinds of jobs to claim

@@ -204,6 +204,9 @@ async def cancel(db: Writing, job_id: UUID) -> None:
         await enqueue(db, kind)
 
 
+_TAKE_TURN = sa.text("SELECT pg_advisory_xact_lock(7236411903)")
+
+
 async def claim(
     db: SharedTransaction,
     *,
@@ -214,8 +217,10 @@ async def claim(
 ) -> Job | None:
     """Claim the job with the earliest run_at, of one user if given. A job with an expired lease counts as waiting.
 
-    Jobs of the users in `served` come after the jobs of other users, in the order of `served`.
+    Jobs of the users in `served` come after the jobs of other users, in the order of `served`. Raises Busy.
     """
+    # One claim follows the other: two at once would not see each other's, and claim two jobs of a kind of a user.
+    await db.execute(_TAKE_TURN)
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
     return None if row is None else Job(**row._mapping)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
+import harness
 import pytest
 import sqlalchemy as sa
 from harness import Tenant
@@ -13,7 +14,7 @@ from app import capability, errors
 from app.database.transactions import Database, SharedTransaction
 from app.jobs import operations as job_operations
 from app.jobs import store, workers
-from app.jobs.store import JobState
+from app.jobs.store import Job, JobState
 from app.jobs.workers import JobKind, Run
 from app.services import Services
 
@@ -108,6 +109,25 @@ async def test_a_user_has_one_running_job_of_a_kind(tenant: Tenant, database: Da
         assert first is not None
     async with database.shared() as shared:
         assert await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id) is None
+
+
+async def test_two_workers_that_look_at_once_do_not_run_two_jobs_of_a_kind_of_a_user(
+    tenant: Tenant, database: Database, elsewhere: Database, owner: Any
+) -> None:
+    await _queue(tenant)
+    await _queue(tenant)
+
+    async def claim_elsewhere() -> Job | None:
+        async with elsewhere.shared() as shared:
+            return await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id)
+
+    async with database.shared() as shared:
+        assert await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id) is not None
+        second = asyncio.create_task(claim_elsewhere())
+        async with asyncio.timeout(9):
+            while not second.done() and not await owner.fetchval(harness.WAITING):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    assert await second is None
 
 
 async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant: Tenant, owner: Any) -> None:
