@@ -256,7 +256,8 @@ async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
     """Mark a job as failed, and queue the kind that its payload names (ON_FAILURE); nothing if the claim was lost."""
     failed = await _end(db, job, status="failed", error=error)
     if failed and (kind := job.payload.get(ON_FAILURE)):
-        await enqueue(db.as_user(job.user_id), kind)
+        # One that waits already may begin before this transaction commits, and not see the failure.
+        await _add(db.as_user(job.user_id), kind, {}, audience=None)
 
 
 async def _end(db: Transaction, job: Job, **values: Any) -> bool:

@@ -15,6 +15,7 @@ from app import errors
 from app.concurrency.limiter import Limiter, Turn
 from app.database import filters
 from app.database.filter_types import Filters
+from app.database.transactions import Database
 from app.documents import document_patches, selections
 from app.documents import operations as documents
 from app.documents.store import document_rows, hidden_chunks, staged_documents
@@ -24,6 +25,7 @@ from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
 from app.enums import Vector
 from app.jobs import operations as job_operations
+from app.jobs import store as jobs
 from app.jobs import workers
 from app.models.remote_calls import NotCalled, ProviderDown
 
@@ -369,6 +371,24 @@ async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(database, own
     left = "SELECT count(*) FROM stepwell.staged_chunks WHERE user_id = $1"
     assert await owner.fetchval(left, tenant.user_id) == 0
     await _assert_sound(tenant)
+
+
+async def test_a_job_that_fails_while_a_removal_runs_that_does_not_see_it_leaves_nothing(
+    tenant: Tenant, elsewhere: Database, owner: Any
+) -> None:
+    await _queue(tenant, NEW)
+    await _work_until_killed(tenant, owner, "stage", call=2)
+    async with tenant.db.locking(tenant.user_id) as writing:
+        await jobs.enqueue(writing, large_documents.REMOVAL.name)
+    async with tenant.db.shared() as shared:
+        job = await jobs.claim(shared, kinds=[large_documents.KIND.name], lease_s=20.0, user_id=tenant.user_id)
+    assert job is not None
+    async with elsewhere.shared() as failing:
+        await jobs.fail(failing, job, error="provider_failed")
+        assert await workers.run_next(tenant.services(), [large_documents.REMOVAL], user_id=tenant.user_id)
+    await _work(tenant)
+    await _assert_sound(tenant)
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.staged_chunks WHERE user_id = $1", tenant.user_id) == 0
 
 
 async def test_a_job_waits_for_the_end_of_an_outage_however_long(database, monkeypatch) -> None:
