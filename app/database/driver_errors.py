@@ -150,7 +150,8 @@ def explaining() -> Iterator[None]:
         if is_denied(error):
             message = f"This requires the database's owner ({summary(root(error))}): set it to the owner's address."
             raise errors.BadRequest(message, field="STEPWELL_MIGRATION_URL") from error
-        raise explain(error) from error
+        explained = explain(error)
+        raise explained from (error.__cause__ if explained is error else error)
 
 
 def of_variable(message: str, variable: str) -> str:

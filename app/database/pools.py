@@ -290,7 +290,8 @@ class Pool:
                 self.is_reachable = False
                 if self.hooks.on_lost is not None:
                     await asyncio.shield(self.hooks.on_lost())
-            raise translated from error
+            # A defect keeps its cause, the error of the driver, whose class the log names.
+            raise translated from (error.__cause__ if translated is error else error)
 
     async def close(self) -> None:
         """Close all connections within DISPOSE_S seconds; connections that do not respond are dropped.

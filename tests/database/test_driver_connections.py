@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
-from app import errors
+from app import errors, logging_setup
 from app.database import pools, sqlalchemy_engines, transactions
 from app.database.schema import migration, tables
 
@@ -44,6 +44,16 @@ async def test_text_and_other_statements_share_a_transaction_that_an_error_rolls
         two = await reading.execute(sa.text("SELECT generate_series(1, 2)"))
         with pytest.raises(ValueError, match="unpack"):
             two.one()
+
+
+@pytest.mark.parametrize("through", ["driver", "sqlalchemy"])
+async def test_the_log_of_a_defect_names_the_error_of_the_driver(alone, through: str) -> None:
+    missing = sa.text("SELECT * FROM stepwell.missing") if through == "driver" else sa.select(sa.table("missing"))
+    with pytest.raises((asyncpg.UndefinedTableError, sa.exc.ProgrammingError)) as raised:
+        async with alone.reading("ana") as reading:
+            await reading.execute(missing)
+    assert any("UndefinedTableError" in line for line in logging_setup.describe(raised.value))
+    assert raised.value.__cause__ is not raised.value
 
 
 async def test_a_connection_is_pooled_after_an_error_of_a_statement_and_closed_after_its_cancellation(alone) -> None:
