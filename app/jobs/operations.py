@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +19,7 @@ from app.jobs.store import JobState
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
-"""Longest time without an item while a job is followed."""
+"""Time without an item after which one is sent while a job is followed."""
 
 
 @retry_read
@@ -49,23 +50,22 @@ async def page(
 async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
     """Yields a job at once and after each change until it has ended; None if nothing has changed for KEEP_ALIVE_S.
 
-    If the database is unavailable, the job counts as unchanged. If the job no longer exists, it counts as done, because
-    some jobs are deleted when they finish.
+    If the database is unavailable or too slow, the job counts as unchanged. If the job no longer exists, it counts as
+    done, because some jobs are deleted when they finish.
     """
     yield shown
-    waited = 0.0
+    yielded_at = time.monotonic()
     while not shown.is_final:
         await asyncio.sleep(POLL_S)
-        waited += POLL_S
         try:
             now = await get(shown.job_id, user_id, db=db)
-        except errors.Unavailable:
+        except (errors.Unavailable, errors.DeadlineExceeded):
             now = shown
         except errors.NotFound:
             now = replace(shown, status="done")
-        if now != shown or waited >= KEEP_ALIVE_S:
+        if now != shown or time.monotonic() - yielded_at >= KEEP_ALIVE_S:
             yield now if now != shown else None
-            shown, waited = now, 0.0
+            shown, yielded_at = now, time.monotonic()
 
 
 async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:

@@ -1,14 +1,19 @@
 """Tests of the endpoints for background jobs."""
 
+import asyncio
+from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 import sqlalchemy as sa
 from api_caller import Caller
 
+from app import errors
 from app.database.schema import tables
 from app.database.transactions import Database
 from app.jobs import operations as job_operations
 from app.jobs import store as jobs
+from app.jobs.store import JobState
 
 JOBS = "/api/rag/jobs"
 
@@ -42,3 +47,28 @@ async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller
     assert [(state.job_id, state.status) async for state in states if state] == [(job_id, "done")]
     assert first is not None
     assert first.status == "queued"
+
+
+async def test_a_followed_job_counts_as_unchanged_while_the_database_gives_no_answer_in_time(
+    caller: Caller, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id, read = await _queue(database, caller), job_operations.get
+    found = await read(job_id, caller.user_id, db=database)
+    failures = iter([errors.DeadlineExceeded("It is slow."), errors.DatabaseUnavailable("It is away.")])
+
+    async def slow(*args: Any, **options: Any) -> JobState:
+        await asyncio.sleep(0.3)
+        for failure in failures:
+            raise failure
+        return await read(*args, **options)
+
+    monkeypatch.setattr(job_operations, "get", slow)
+    monkeypatch.setattr(job_operations, "KEEP_ALIVE_S", 0.7)
+    states = job_operations.follow(found, caller.user_id, db=database)
+    assert await anext(states) == found
+    assert await anext(states) is None
+    assert next(failures, None) is None, "both have been met"
+    await job_operations.cancel(job_id, caller.user_id, db=database)
+    ended = await anext(states)
+    assert ended is not None
+    assert ended.status == "cancelled"
