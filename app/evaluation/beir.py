@@ -95,8 +95,10 @@ async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: Async
     with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
         async for upload in documents:
             created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
-            row = {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
-            corpus.write(_line(row))
+            own = {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at}
+            others = {name: value for name, value in upload.metadata.items() if name not in _OWN_FIELDS}
+            taken = {name: value for name, value in upload.metadata.items() if name in _OWN_FIELDS}
+            corpus.write(_line({**own, **others, **({"metadata": taken} if taken else {})}))
             count += 1
     return count
 

@@ -83,7 +83,10 @@ async def _uploads(user_id: str, services: Services) -> AsyncIterator[Upload]:
     after = None
     while page := await documents.page(user_id, db=services.db, limit=PAGE, after=after):
         for listed in page:
-            whole = await documents.get(listed.document_id, user_id, db=services.db)
+            try:
+                whole = await documents.get(listed.document_id, user_id, db=services.db)
+            except errors.NotFound:  # deleted since the page was read
+                continue
             name = whole.uri or str(whole.document_id)
             yield Upload(whole.content or "", whole.title, name, whole.metadata, created_at=whole.created_at)
         after = (page[-1].created_at, page[-1].document_id)

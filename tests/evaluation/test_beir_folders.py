@@ -1,6 +1,7 @@
 """An evaluation set is written and read in BEIR layout."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ async def test_a_set_that_is_written_is_read_equally(tmp_path: Path) -> None:
         for path in COMPANY.iterdir()
         if path.name in (beir.CORPUS, beir.QUERIES, beir.QRELS)
     }
+
+
+async def test_metadata_with_the_names_of_other_fields_is_written_beside_them(tmp_path: Path) -> None:
+    metadata = {"created_at": "2025-03-01", "title": "Sand", "text": "Sand.", "_id": 7, "metadata": {"a": 1}, "b": 2}
+    upload = Upload("Lime.", "Stair", "stair", metadata, created_at=datetime(2025, 3, 1, tzinfo=UTC), markdown=False)
+
+    async def documents() -> AsyncIterator[Upload]:
+        yield upload
+
+    await beir.write(tmp_path, [], documents())
+    assert beir.load(tmp_path).documents == (upload,)
 
 
 def test_the_layout_of_beir_itself_is_read_and_relevant_documents_that_are_missing_are_named(tmp_path: Path) -> None:

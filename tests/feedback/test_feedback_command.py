@@ -1,11 +1,18 @@
 """`stepwell feedback`: judgements are given, and exported as a set that `eval` and `calibrate` read."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from app import samples
+from harness import Tenant
+
+from app import errors, samples
+from app.documents import operations as documents
+from app.documents.types import Document
+from app.evaluation import beir
+from app.feedback import operations as feedback
 
 QUERIES = [question.text for question in samples.QUESTIONS[:6]]
 
@@ -40,3 +47,20 @@ async def test_a_passage_is_judged_by_its_id_or_its_document(remote: Any, remote
         assert given.json == {"document_id": hit["document_id"], "helpful": True}
     assert (await remote("feedback", "give", "lime", passage, "--withdraw")).out == "Withdrawn.\n"
     assert (await remote("feedback", "give", "lime", UUID(int=0), "--helpful")).code == 1
+
+
+async def test_a_document_that_is_deleted_during_an_export_is_left_out(
+    tenant: Tenant, tmp_path: Path, monkeypatch
+) -> None:
+    await tenant.add("Lime mortar.", "kept")
+    gone, page = await tenant.add("Slate roof.", "gone"), documents.page
+
+    async def deleted_after(*args: Any, **options: Any) -> list[Document]:
+        found = await page(*args, **options)
+        with suppress(errors.NotFound):
+            await documents.delete(gone.document_id, tenant.user_id, db=tenant.db)
+        return found
+
+    monkeypatch.setattr(documents, "page", deleted_after)
+    assert await feedback.export(tenant.user_id, tmp_path, tenant.services()) == (0, 1)
+    assert [upload.uri for upload in beir.load(tmp_path).documents] == ["kept"]
