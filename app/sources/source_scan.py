@@ -216,7 +216,7 @@ def _hash(folder: Path, path: str) -> bytes | None:
 
 
 def _matcher(patterns: Sequence[str]) -> PathSpec[Any]:
-    return PathSpec.from_lines("gitignore", [f"/{pattern.removeprefix('/')}" for pattern in patterns])
+    return PathSpec.from_lines(folders.GlobPattern, [f"/{pattern.removeprefix('/')}" for pattern in patterns])
 
 
 def _relative(path: Path, folder: Path) -> str:
