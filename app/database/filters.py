@@ -87,8 +87,12 @@ def visible(db: Reading, filters: Filters) -> Filters:
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Names of sources as written and in lower case. Postgres may lower fewer letters than Python."""
-    return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
+    """Names of sources as written, and in each form that Postgres may give them in lower case.
+
+    It may lower fewer letters than Python, or each letter by itself: Σ at the end of a word and İ differ then.
+    """
+    forms = ((name.lower(), "".join(one.lower()[0] for one in name), name.casefold(), name) for name in names)
+    return list(dict.fromkeys(chain.from_iterable(forms)))
 
 
 def parts(filters: Filters) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from source_folder import CountingFake
 from watchfiles import Change
 
 from app import errors
+from app.database.filter_types import DocumentFilter, Filters
 from app.database.transactions import Database
 from app.documents import operations as documents
 from app.documents.commands import ingest
@@ -325,3 +326,22 @@ async def test_a_source_that_is_added_again_with_another_text_field_is_read_agai
     assert stored[1] == "Sand"
     unchanged = await source_folder.add(tenant, folder, text_field="other")
     assert unchanged.status == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        *(("ΟΔΟΣ", "ΟΔΟΣ"), ("ΟΔΟΣ", "οδος"), ("οδος", "ΟΔΟΣ")),
+        ("İzmir", "İzmir"),
+        ("straße", "STRAẞE"),
+        ("STRASSE", "straße"),
+    ],
+)
+async def test_documents_are_filtered_by_the_name_of_their_source_in_any_case(tenant, folder, name, asked) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    await source_folder.stored_source(tenant, folder, name=name)
+    named = Filters(source_names=(asked,))
+    for filters, number in ((named, 1), (Filters(any_of=(named,)), 1), (Filters(negated=named), 0)):
+        only = DocumentFilter(filters=filters)
+        found = await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None, only=only)
+        assert len(found) == number
