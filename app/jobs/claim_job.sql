@@ -2,6 +2,7 @@
 -- lease has expired counts as waiting. SKIP LOCKED passes over a job that is being cancelled. A user's jobs of one kind
 -- run one after the other, so no other claim may run at once; the running jobs are read once, not for each waiting job.
 -- Jobs of users whom the worker has not served are read in the order of the index, up to the first.
+-- Attempts are counted in a smallint, from 1 again after the largest, for a job that is never given up.
 -- Columns: job_id, user_id, kind, payload, progress, attempts, failures.
 -- :kinds text[]  kinds of jobs to claim
 -- :lease_s float8  duration of the lease in seconds
@@ -29,6 +30,6 @@ WITH running AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 UPDATE stepwell.jobs AS j
-SET status = 'running', attempts = j.attempts + 1, leased_until = now() + make_interval(secs => :lease_s)
+SET status = 'running', attempts = j.attempts % 32767 + 1, leased_until = now() + make_interval(secs => :lease_s)
 WHERE j.job_id = (SELECT n.job_id FROM not_served AS n UNION ALL SELECT s.job_id FROM of_served AS s)
 RETURNING j.job_id, j.user_id, j.kind, j.payload, j.progress, j.attempts, j.failures

@@ -283,7 +283,8 @@ async def release(db: SharedTransaction, job: Job) -> bool:
 
 async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> None:
     """Queue a job for its next attempt after a failure, unless the claim was lost."""
-    changed = {"status": "queued", "error": error, "leased_until": None, "failures": _j.failures + 1}
+    failures = sa.func.least(_j.failures, 32_766) + 1  # a smallint
+    changed = {"status": "queued", "error": error, "leased_until": None, "failures": failures}
     await _change(db, job, **changed, run_at=_after(after_s))
 
 

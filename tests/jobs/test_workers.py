@@ -202,6 +202,22 @@ async def test_a_failure_is_repeated_later_with_a_growing_pause(tenant: Tenant, 
     assert (await _state(tenant, job_id)).error is None
 
 
+async def test_a_job_that_is_never_given_up_is_tried_however_often_it_has_failed(tenant: Tenant, owner: Any) -> None:
+    job_id = await _queue(tenant)
+    most = "UPDATE stepwell.jobs SET attempts = 32767, failures = 32767 WHERE job_id = $1"
+    await owner.execute(most, job_id)
+
+    async def failing(_run: Run) -> int:
+        raise errors.ProviderError("down")
+
+    with pytest.raises(errors.ProviderError):
+        await workers.run_next(
+            tenant.services(), [JobKind(KIND, failing, queue=KIND, gives_up=False)], user_id=tenant.user_id
+        )
+    state = await _state(tenant, job_id)
+    assert (state.status, state.error) == ("queued", "provider_failed")
+
+
 async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
     job_id = await _queue(tenant)
