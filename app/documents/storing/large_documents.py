@@ -247,7 +247,8 @@ class _Storing:
             if self.run.services.chunking_options.llm_entities:
                 await llm_extraction.enqueue(writing, [staged.document_id])
             result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
-            counts = {"chunk_count": total, "embedded": self.progress.get("embedded", 0)}
+            # Chunks that were embedded with a model that was replaced meanwhile are counted once.
+            counts = {"chunk_count": total, "embedded": min(total, self.progress.get("embedded", 0))}
             await self.run.finish(writing, **result, **counts)
 
     async def _take_lock(self, writing: Writing, *, done: int) -> None:
