@@ -24,7 +24,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -34,6 +34,8 @@ import sqlalchemy as sa
 Record = TypeVar("Record")
 Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
+MOST_KEPT = 1_024
+"""Most statements that a process keeps. Filters have thousands of combinations of parts, and each is some 10 kB."""
 NAMES: weakref.WeakKeyDictionary[sa.Executable, str] = weakref.WeakKeyDictionary()
 """The names of the statements that are in files."""
 _BIND = re.compile(r"-- :(\w+)(\??) ([\w\[\]:]+)(?: |$)")
@@ -85,7 +87,7 @@ def files(kind: Kind = "statements") -> Mapping[str, Path]:
     return found
 
 
-@cache
+@lru_cache(MOST_KEPT)
 def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
     """The statement in `<name>.sql` with these parts. Raises ValueError for a part that it does not declare.
 

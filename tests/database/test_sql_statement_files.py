@@ -48,6 +48,14 @@ def test_a_statement_has_what_it_declares(name: str) -> None:
     assert list(contradictions(statements.SOURCES[name])) == []
 
 
+def test_a_process_keeps_a_limited_number_of_statements() -> None:
+    parts = sorted(sql.load("facets").parts)
+    chosen = itertools.chain.from_iterable(itertools.combinations(parts, size) for size in range(len(parts)))
+    for some in itertools.islice(chosen, sql.MOST_KEPT + 1):
+        assert sql.statement("facets", *some) is sql.statement("facets", *some)
+    assert sql.statement.cache_info().currsize == sql.MOST_KEPT
+
+
 @pytest.mark.parametrize("name", statements.SOURCES)
 def test_rows_are_looked_up_by_keys_that_are_made_before(name: str) -> None:
     """Row-level security of newer minor releases lets no index be searched for a key computed where it is compared."""
