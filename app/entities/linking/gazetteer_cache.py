@@ -151,13 +151,13 @@ async def uncommitted(writing: Writing) -> UserNames:
 
 async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
     """The names at the stored version: the cached names with later changes, or all names read again."""
-    version, since = await name_changes.version(reading)
+    version, since, kept_from = await name_changes.version(reading)
     if cached is None or cached.since != since:
         return await _read(reading, version, since)
     if cached.version == version:
         return cached
     has_many_gone = cached.gazetteer.removed > len(cached.gazetteer) + MAX_CHANGES
-    if has_many_gone or not name_changes.kept_from() < cached.version < version:
+    if has_many_gone or not kept_from < cached.version < version:
         return await _read(reading, version, since)
     entries = await name_changes.changed_entries(reading, cached.version, limit=MAX_CHANGES + 1)
     if len(entries) > MAX_CHANGES:

@@ -9,7 +9,6 @@ reading all names. Its version is its time in milliseconds.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +28,10 @@ JOB = "relink"
 SLICE = 1_000
 """Maximum number of names per statement, so that other tasks of the event loop can run in between."""
 KEPT_MS = 86_400_000
-"""Milliseconds for which a processed change is read. It is deleted after twice as long, because clocks differ."""
+"""Milliseconds for which a processed change is read. It is deleted after twice as long.
+
+Both are measured by the database's clock, so that no process deletes what another one still reads.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,14 @@ class NameChange:
         return self.since, self.key.encode()
 
 
-async def version(db: Reading) -> tuple[int, datetime | None]:
-    """The user's names_version, 0 before anything was named, and the time of the user's first write."""
-    row = (await db.execute(sa.select(_t.names_version, _t.created_at).where(_t.user_id == db.user_id))).one_or_none()
-    return (0, None) if row is None else (row.names_version, row.created_at)
+async def version(db: Reading) -> tuple[int, datetime | None, int]:
+    """The user's names_version, 0 before anything was named, and the time of the user's first write.
+
+    The third value is the version of names after which every change is still stored.
+    """
+    query = sa.select(_t.names_version, _t.created_at, (_now_ms() - KEPT_MS).label("kept_from"))
+    row = (await db.execute(query.where(_t.user_id == db.user_id))).one_or_none()
+    return (0, None, 0) if row is None else (row.names_version, row.created_at, row.kept_from)
 
 
 _RECORD = sql.inline(
@@ -85,8 +91,7 @@ async def record_new(db: Writing, names: Mapping[str, str], *, in_gazetteer: boo
 
 
 async def _next_version(db: Writing) -> int:
-    now = sa.cast(sa.extract("epoch", sa.func.now()) * 1_000, sa.BigInteger)
-    following = sa.func.greatest(_t.names_version + 1, now)
+    following = sa.func.greatest(_t.names_version + 1, _now_ms())
     change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_version=following)
     return int(await db.scalar(change.returning(_t.names_version)))
 
@@ -213,18 +218,19 @@ async def mark_followed(db: Writing, changes: Sequence[NameChange]) -> None:
     """Mark changes as processed, unless the names have changed again, and delete changes that are no longer needed."""
     binds = {"keys": [change.key.encode() for change in changes], "since": [change.since for change in changes]}
     await db.execute(_FOLLOWED, {"user_id": db.user_id, **binds})
-    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version < kept_from() - KEPT_MS)
+    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version < _now_ms() - 2 * KEPT_MS)
     await db.execute(sa.delete(tables.entity_changes).where(*of_user))
 
 
-_EXPIRE = sql.inline("SELECT stepwell.expire_name_changes(:before::bigint)")
+_EXPIRE = sql.inline(
+    "SELECT stepwell.expire_name_changes(CAST(extract(epoch FROM now()) * 1000 AS bigint) - :kept_ms::bigint)"
+)
 
 
 async def expire(db: SharedTransaction, _services: object) -> int:
     """Delete the changes of all users that are no longer needed; returns their number."""
-    return int(await db.scalar(_EXPIRE, {"before": kept_from() - KEPT_MS}) or 0)
+    return int(await db.scalar(_EXPIRE, {"kept_ms": 2 * KEPT_MS}) or 0)
 
 
-def kept_from() -> int:
-    """The version of names after which every change is still stored."""
-    return int(time.time() * 1_000) - KEPT_MS
+def _now_ms() -> sa.ColumnElement[int]:
+    return sa.cast(sa.extract("epoch", sa.func.now()) * 1_000, sa.BigInteger)

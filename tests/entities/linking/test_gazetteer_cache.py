@@ -1,6 +1,7 @@
 """Cached names are up to date in every process, and only changes are read."""
 
 import gc
+import time
 import tracemalloc
 from typing import Any
 from uuid import uuid4
@@ -135,3 +136,20 @@ async def test_a_removed_name_is_deleted_everywhere_when_processes_no_longer_nee
         assert await name_changes.expire(shared, None) >= 2
     assert await owner.fetch(kept, tenant.user_id) == []
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
+
+
+@pytest.mark.parametrize("days", [-3, 3])
+async def test_a_process_whose_clock_is_wrong_hides_no_name_from_another_one(
+    tenant: Tenant, elsewhere: Database, owner: Any, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    await linking.add_entity(tenant, "Ana")
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana"]
+    await linking.add_entity(tenant, "Ben")
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + days * 86_400)
+    await linking.refresh(tenant)
+    async with tenant.db.shared() as shared:
+        await name_changes.expire(shared, None)
+    assert len(await owner.fetch("SELECT FROM stepwell.entity_changes WHERE user_id = $1", tenant.user_id)) == 2
+    monkeypatch.undo()
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana", "ben"]
