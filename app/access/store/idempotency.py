@@ -20,8 +20,11 @@ _EXPIRE = sql.inline("SELECT stepwell.expire_responses(:seconds::integer)")
 
 
 async def claim(db: Writing, key: str) -> KeptResponse | None:
-    """Claim a key for a request; returns None, or the request that has used it."""
-    unfinished = sa.and_(_i.status.is_(None), _i.created_at < _ago(CLAIMED_S))
+    """Claim a key for a request; returns None, or the request that has used it.
+
+    A claim from further ahead than CLAIMED_S is one from before the clock was set back, and counts as failed too.
+    """
+    unfinished = sa.and_(_i.status.is_(None), ~_i.created_at.between(_ago(CLAIMED_S), _ago(-CLAIMED_S)))
     outdated = sa.delete(tables.idempotency_keys).where(
         _i.user_id == db.user_id, sa.or_(_i.created_at < _ago(KEPT_S), unfinished)
     )

@@ -124,6 +124,15 @@ async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_
     assert "idempotent-replayed" not in later.headers
 
 
+async def test_a_request_that_died_before_the_clock_was_set_back_can_be_sent_again(caller, owner) -> None:
+    key, body = _key(), {"content": "Lime.", "uri": "lime"}
+    await caller.client.post(DOCUMENTS, json=body, headers=key)
+    change = "UPDATE stepwell.idempotency_keys SET status = NULL, created_at = now() + interval '1 h' WHERE key = $1"
+    await owner.execute(change, key["Idempotency-Key"])
+    again = await caller.client.post(DOCUMENTS, json=body, headers=key)
+    assert (again.status_code, again.json()["status"]) == (200, "unchanged")
+
+
 async def test_kept_responses_of_all_users_are_deleted_after_a_day(caller: Caller, owner: Any, database: Any) -> None:
     old, new = _key(), _key()
     for key in (old, new):
