@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,9 @@ def create(
     user: Annotated[str, typer.Argument(help="The user whose documents the key grants access to.")],
     scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
-    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=36_500, help="Days until it expires.", show_default="never")
+    ] = None,
     filters: json_arguments.FiltersJson = None,
     entities: Annotated[
         bool, typer.Option("--entities", help="With --filters: show descriptions and facts of the visible entities.")
@@ -39,7 +41,7 @@ def create(
 
     With --filters it sees, and may change, only the documents that pass.
     """
-    expires = datetime.now(UTC) + timedelta(days=days) if days else None
+    lifetime = timedelta(days=days) if days else None
     scopes = tuple(scope or ("search", "write"))
     only = None
     if filters is not None:
@@ -48,7 +50,7 @@ def create(
         given = json_arguments.parse(filters, SearchFilters, field="filters")
         compiled.restriction(given.shape(), shows_entities=entities)
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
-    grant = keys.Grant(scopes, name, expires, only, entities)
+    grant = keys.Grant(scopes, name, lifetime, only, entities)
     key = database_as_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_as_owner.actor()))
     restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
     terminal.end_with_json({"key": key, "user": user, "scopes": scopes, **restricted}, wanted=as_json)

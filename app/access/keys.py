@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from app import errors
@@ -37,7 +37,7 @@ _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The scopes of a key, its expiry and a name for display.
+    """The scopes of a key, a name for display, and its lifetime from now, by the database's clock.
 
     With `filters` (filters of a search, as JSON) the key sees only the documents that pass. Descriptions and facts of
     their entities are then hidden, unless `shows_entities` is set. Without filters the key sees everything.
@@ -45,7 +45,7 @@ class Grant:
 
     scopes: tuple[str, ...] = ("search", "write")
     name: str = ""
-    expires_at: datetime | None = None
+    lifetime: timedelta | None = None
     filters: Mapping[str, Any] | None = None
     shows_entities: bool = False
 
@@ -84,10 +84,9 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
             raise errors.NotFound(_UNKNOWN)
         if await audit.has_event(writing, user_id=old.user_id, action="key.rotated", target=old.key_id):
             raise errors.Conflict("This key has been rotated: rotate its successor, which `stepwell keys list` shows.")
-        now = datetime.now(UTC)
-        expires_at = now + (old.expires_at - old.created_at) if old.expires_at else None
-        grant = Grant(old.scopes, old.name, expires_at, old.filters, old.shows_entities)
-        await keys.expire(writing, key_id=old.key_id, at=now + grace)
+        lifetime = old.expires_at - old.created_at if old.expires_at else None
+        grant = Grant(old.scopes, old.name, lifetime, old.filters, old.shows_entities)
+        await keys.expire(writing, key_id=old.key_id, after=grace)
         await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
         return await _add(writing, old.user_id, grant, actor)
 

@@ -8,7 +8,7 @@ contains. The header of a token names its API key. A token never allows more tha
 from __future__ import annotations
 
 import re
-import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -32,7 +32,7 @@ _USAGE = (
     "A token has the claims `iat` and `exp`, in seconds since 1970. It may have `nbf`, `sub`, `scopes` (search, "
     "write), `filters` (an object with a condition) and `entities` (true or false)."
 )
-_INVALID = "This token is invalid, expired, or signed with a key that is unknown, revoked or expired."
+_INVALID = "This token is invalid, or signed with a key that is unknown, revoked or expired."
 
 
 class Claims(BaseModel):
@@ -102,9 +102,10 @@ def claims_of(token: str, public: bytes) -> Claims:
         raise errors.Unauthorized(_USAGE) from error
     except (jwt.PyJWTError, ValueError) as error:
         raise errors.Unauthorized(_INVALID) from error
-    now = time.time()
-    if claims.exp - claims.iat > MAX_LIFETIME_S or claims.exp > now + MAX_LIFETIME_S + SKEW_S:
+    now = datetime.now(UTC)
+    if claims.exp <= now.timestamp() - SKEW_S or max(claims.iat, claims.nbf) > now.timestamp() + SKEW_S:
+        state = "has expired" if claims.exp <= now.timestamp() else "is not valid yet"
+        raise errors.Unauthorized(f"This token {state}: the service's clock says {now.isoformat(timespec='seconds')}.")
+    if claims.exp - claims.iat > MAX_LIFETIME_S:
         raise errors.Unauthorized("A token may live a day: `exp` is at most 86,400 seconds after `iat`.")
-    if claims.exp <= now - SKEW_S or max(claims.iat, claims.nbf) > now + SKEW_S:
-        raise errors.Unauthorized(_INVALID)
     return claims

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -96,9 +96,10 @@ def _read_verified(key_id: str, rows: Rows) -> Verified | None:
     )
 
 
-async def add(db: SharedTransaction, **columns: object) -> None:
-    """Store a new key: its columns by name."""
-    await db.execute(sa.insert(tables.api_keys).values(columns))
+async def add(db: SharedTransaction, *, lifetime: timedelta | None, **columns: object) -> None:
+    """Store a new key, which expires after `lifetime` unless it is None: its other columns by name."""
+    expires_at = None if lifetime is None else sa.func.now() + lifetime
+    await db.execute(sa.insert(tables.api_keys).values(**columns, expires_at=expires_at))
 
 
 async def list_keys(db: SharedTransaction, *, user_id: str | None = None) -> list[Key]:
@@ -135,10 +136,10 @@ async def live(db: SharedTransaction, *, key_id: str) -> Key | None:
     return _key(row) if row else None
 
 
-async def expire(db: SharedTransaction, *, key_id: str, at: datetime) -> None:
-    """Let a key expire at a time. A key that expires earlier keeps its expiry."""
+async def expire(db: SharedTransaction, *, key_id: str, after: timedelta) -> None:
+    """Let a key expire after a time. A key that expires earlier keeps its expiry."""
     change = sa.update(tables.api_keys).where(_k.key_id == key_id)
-    await db.execute(change.values(expires_at=sa.func.least(_k.expires_at, at)))
+    await db.execute(change.values(expires_at=sa.func.least(_k.expires_at, sa.func.now() + after)))
 
 
 def _key(row: sa.Row[tuple[object, ...]]) -> Key:

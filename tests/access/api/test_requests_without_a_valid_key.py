@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import harness
@@ -57,9 +57,8 @@ async def test_a_revoked_key_and_an_expired_one_are_401_at_once(app, database, c
     async with harness.as_owner(database) as owner:
         await keys.revoke(caller.key, db=owner, actor="test")
     assert await _status(app, {"X-API-Key": caller.key}) == 401
-    now = datetime.now(UTC)
-    expired = await harness.create_key(database, harness.new_user(), expires_at=now - timedelta(seconds=1))
-    living = await harness.create_key(database, harness.new_user(), expires_at=now + timedelta(hours=1))
+    expired = await harness.create_key(database, harness.new_user(), lifetime=-timedelta(seconds=1))
+    living = await harness.create_key(database, harness.new_user(), lifetime=timedelta(hours=1))
     assert await _status(app, {"X-API-Key": expired}) == 401
     assert await _status(app, {"X-API-Key": living}) == 200
 

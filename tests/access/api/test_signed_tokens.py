@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import harness
@@ -145,6 +145,17 @@ async def test_clocks_may_differ_by_half_a_minute(world):
     for claims in ({"iat": now + 20}, {"iat": now - 60, "exp": now - 20}, {"exp": now + 86_400}):
         response = await client.get("/api/rag/stats", headers=_bearer(mint(full, **claims)))
         assert response.status_code == 200, claims
+
+
+async def test_a_token_of_another_time_is_told_the_time_of_the_service(world):
+    client, full, _tide = world
+    now = int(time.time())
+    told = {"has expired": {"iat": now - 90, "exp": now - 60}, "is not valid yet": {"iat": now + 90, "exp": now + 120}}
+    for state, claims in told.items():
+        response = await client.get("/api/rag/stats", headers=_bearer(mint(full, **claims)))
+        detail = response.json()["detail"]
+        assert detail.startswith(f"This token {state}: ")
+        assert f"{datetime.now(UTC):%Y-%m-%dT%H}" in detail
 
 
 async def test_tokens_end_with_their_key(world, database):
