@@ -77,6 +77,7 @@ class Layout:
         self.sockets = base / "run"
         if len(os.fsencode(self.sockets / SOCKET_FILE)) > SOCKET_PATH_BYTES:
             self.sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(base)).hexdigest()[:16]}"
+        self.socket = self.sockets / SOCKET_FILE
         self.data, self.draft, self.log = base / "data", base / "data.draft", base / "log"
         self.version_file, self.pid_file = self.data / "PG_VERSION", self.data / "postmaster.pid"
         self.start_log = self.log / "start.log"

@@ -124,7 +124,7 @@ class EmbeddedPostgres:
             pause, next_pause = WATCH_S, min(2 * pause, MAX_PAUSE_S)
             if self._is_alive():
                 continue
-            log.warning("the embedded Postgres died; restarting it")
+            log.warning("the embedded Postgres died, or its socket was removed; restarting it")
             try:
                 await asyncio.to_thread(self._restart)
             except Exception as error:
@@ -173,8 +173,8 @@ class EmbeddedPostgres:
             self._leave()
 
     def _is_alive(self) -> bool:
-        """Whether the postmaster of the last check still runs; takes well under a millisecond."""
-        return self._postmaster is not None and _runs(self._postmaster)
+        """Whether the postmaster of the last check still runs and can be reached; takes well under a millisecond."""
+        return self._postmaster is not None and _runs(self._postmaster) and self.layout.socket.exists()
 
     # All methods that follow block: they are called from a thread.
 
@@ -216,11 +216,14 @@ class EmbeddedPostgres:
                 self._postmaster = None
 
     def _ensure_up(self, account: embedded_files.Account) -> None:
-        if self._wait_until_ready():
+        is_ready = self._wait_until_ready()
+        if is_ready and self.layout.socket.exists():
             return
+        programs = embedded_programs.locate(self.layout, account)
+        if is_ready:  # nobody can connect, and Postgres does not make the file again
+            embedded_programs.halt(programs, self.layout, account)
         embedded_files.create_private_folder(self.layout.sockets, account)
         self._clear_leftovers()
-        programs = embedded_programs.locate(self.layout, account)
         embedded_files.create_private_folder(self.layout.log, account)
         life = self._open("server", fcntl.LOCK_SH)
         try:
@@ -264,7 +267,7 @@ class EmbeddedPostgres:
 
     def _pid_file_lines(self) -> list[str]:
         try:
-            return self.layout.pid_file.read_text(encoding="utf-8").splitlines()
+            return self.layout.pid_file.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return []
 
@@ -286,8 +289,8 @@ class EmbeddedPostgres:
                     "for example in another container: stop them, or set STEPWELL_DATA_DIR to another folder."
                 )
         # Postgres does not start if a pid in a stale file is in use again.
-        socket_file = self.layout.sockets / embedded_files.SOCKET_FILE
-        for stale in (self.layout.pid_file, socket_file, socket_file.with_name(f"{socket_file.name}.lock")):
+        socket = self.layout.socket
+        for stale in (self.layout.pid_file, socket, socket.with_name(f"{socket.name}.lock")):
             stale.unlink(missing_ok=True)
 
     def _wait_until_unused(self, seconds: float) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -179,6 +180,28 @@ async def test_clients_share_one_server_which_one_of_them_restarts_and_the_last_
     assert pid is not None
     await second.stop()
     assert not _runs(pid)
+
+
+async def test_a_server_whose_socket_is_removed_is_restarted(data_dir: Path) -> None:
+    async with _served(data_dir) as first, _served(data_dir) as second:
+        pid = first.postmaster_pid
+        shutil.rmtree(first.layout.sockets)
+        await _until(lambda: pid not in (first.postmaster_pid, second.postmaster_pid))
+        for server in (first, second):
+            await server.ensure_running()
+        assert first.postmaster_pid == second.postmaster_pid
+        first.layout.socket.unlink()
+        async with _served(data_dir) as third, _connected(third) as owner:
+            assert await owner.fetchval("SELECT 42") == 42
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 200, b"\xff\xfe\x80" * 50])
+async def test_a_pid_file_that_a_power_failure_has_left_is_replaced(data_dir: Path, left: bytes) -> None:
+    async with _served(data_dir):
+        pass
+    (data_dir / "postgres" / "data" / "postmaster.pid").write_bytes(left)
+    async with _served(data_dir) as server:
+        assert await server_folders.fetch(server, "SELECT 42") == 42
 
 
 async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start_in_spite_of_stale_files(data_dir) -> None:
