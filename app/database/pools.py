@@ -16,7 +16,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self, cast
@@ -42,6 +42,8 @@ BEGIN = {False: "BEGIN ISOLATION LEVEL READ COMMITTED", True: "BEGIN ISOLATION L
 In other transactions each statement sees what was committed before a lock was granted.
 """
 DISPOSE_S = 2.0
+RESTORE_S = 10.0
+"""How long an operation that lost its server waits for the server's restart, in seconds."""
 REFUSED_S = 10.0
 """If the server has refused a connection, another one is tried after this many seconds."""
 CALIBRATION_LENGTH = 6
@@ -288,10 +290,16 @@ class Pool:
                 self.is_read_only = True
             if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, RecoveryConflict):
                 self.is_reachable = False
-                if self.hooks.on_lost is not None:
-                    await asyncio.shield(self.hooks.on_lost())
+                await self._restore()
             # A defect keeps its cause, the error of the driver, whose class the log names.
             raise translated from (error.__cause__ if translated is error else error)
+
+    async def _restore(self) -> None:
+        """Await `on_lost` for RESTORE_S seconds. Whoever runs the server logs why it cannot be restarted."""
+        if self.hooks.on_lost is not None:
+            with suppress(errors.EmbeddedServerError, TimeoutError):
+                async with asyncio.timeout(RESTORE_S):
+                    await asyncio.shield(self.hooks.on_lost())
 
     async def close(self) -> None:
         """Close all connections within DISPOSE_S seconds; connections that do not respond are dropped.

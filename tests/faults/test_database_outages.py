@@ -13,6 +13,7 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
+from app.database import pools, transactions
 from app.database.transactions import Database, TimeLimits
 from app.services import Budget
 from app.settings import Settings
@@ -35,6 +36,20 @@ async def _hits(client: httpx.AsyncClient) -> int:
     response = await client.post(SEARCH, json=LIME)
     assert response.status_code == 200, response.text
     return len(response.json()["results"])
+
+
+async def _cannot_restart() -> None:
+    raise errors.EmbeddedServerError("Read-only file system")
+
+
+@pytest.mark.parametrize("on_lost", [_cannot_restart, asyncio.Event().wait], ids=["fails", "hangs"])
+async def test_a_server_that_cannot_be_restarted_is_unavailable(tmp_path, monkeypatch, on_lost) -> None:
+    monkeypatch.setattr(pools, "RESTORE_S", 0.1)
+    dsn = f"postgresql+asyncpg://stepwell_service@/stepwell?host={tmp_path}&port=5432"
+    async with transactions.connect(dsn, pool_size=1, hooks=pools.ServerHooks(on_lost)) as database:
+        with pytest.raises(errors.DatabaseUnavailable):
+            async with database.shared():
+                pass
 
 
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server) -> None:

@@ -138,8 +138,6 @@ class EmbeddedPostgres:
         """
         if self._client_lock is None:
             raise EmbeddedServerError("The embedded Postgres is not in use: call start() first.")
-        if not self._is_alive():
-            await asyncio.to_thread(self._restart)
         (await self._connect()).terminate()
 
     async def ensure_database_and_role(self) -> None:
@@ -158,9 +156,14 @@ class EmbeddedPostgres:
             await connection.close()
 
     async def _connect(self) -> asyncpg.Connection:
-        """Connect to the maintenance database as the superuser, retrying for up to ACCEPT_WAIT_S seconds."""
+        """Connect to the maintenance database as the superuser, retrying for up to ACCEPT_WAIT_S seconds.
+
+        A server that died, or dies meanwhile, is restarted. Raises EmbeddedServerError.
+        """
         deadline = time.monotonic() + ACCEPT_WAIT_S
         while True:
+            if not self._is_alive():
+                await asyncio.to_thread(self._restart)
             try:
                 return await asyncpg.connect(self.dsn(user=OWNER, database="postgres", driver="postgresql"), timeout=5)
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
