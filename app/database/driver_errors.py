@@ -107,6 +107,11 @@ These errors are states of the database, not defects. The first entry that fits 
 """
 
 
+def _exceeds_quota(cause: BaseException) -> bool:
+    """Whether a quota of the disk is used up, for which Postgres has no SQLSTATE of its own."""
+    return isinstance(cause, asyncpg.InternalServerError) and "Disk quota exceeded" in str(cause)
+
+
 def translate(error: BaseException, *, read_only: bool) -> BaseException:
     """The application's error for a driver's error; `error` itself if it is a defect and not a state of the database.
 
@@ -119,7 +124,7 @@ def translate(error: BaseException, *, read_only: bool) -> BaseException:
         return RecoveryConflict("The standby cancelled the read in favour of a change of the primary; try again.")
     if isinstance(cause, asyncpg.ReadOnlySQLTransactionError) and not read_only:
         return errors.ReadOnly(READ_ONLY)
-    if isinstance(cause, asyncpg.DiskFullError):
+    if isinstance(cause, asyncpg.DiskFullError) or _exceeds_quota(cause):
         return errors.DatabaseUnavailable(_NO_TEMPORARY_SPACE) if read_only else errors.DiskFull(DISK_FULL)
     for kind, messages in _STATES.items():
         for (causes, text), message in messages.items():

@@ -30,18 +30,20 @@ DISK_BYTES = 700_000_000
 NOTE = {"title": "Lime", "content": "Lime mortar sets slowly."}
 
 
-async def test_a_write_on_a_full_disk_is_507_and_a_search_with_temporary_files_is_503(database):
+FAILS = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: {}' USING ERRCODE = '{}'; END $$"
+
+
+@pytest.mark.parametrize(("reason", "state"), [("No space left on device", "53100"), ("Disk quota exceeded", "XX000")])
+async def test_a_write_on_a_full_disk_is_507_and_a_search_with_temporary_files_is_503(database, reason, state):
+    fails = sa.text(FAILS.format(reason, state))
     with pytest.raises(Exception, match="full: nothing was stored") as stored:
         async with database.writing("somebody") as writing:
-            await writing.execute(sa.text(NO_ROOM))
+            await writing.execute(fails)
     assert (stored.value.status, stored.value.code) == (507, "disk_full")
     with pytest.raises(Exception, match="temporary space") as searched:
         async with database.reading("somebody") as reading:
-            await reading.execute(sa.text(NO_ROOM))
+            await reading.execute(fails)
     assert searched.value.status == 503
-
-
-NO_ROOM = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left' USING ERRCODE = '53100'; END $$"
 
 
 async def test_writes_are_refused_before_the_disk_is_full_and_accepted_again_once_there_is_space(address):
