@@ -95,7 +95,7 @@ async def _add(db: SharedTransaction, user_id: str, grant: Grant, actor: str) ->
     """Store a new key, with an audit event that says what restricts it."""
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     granted = {**dataclasses.asdict(grant), "scopes": list(grant.scopes)}
-    derived = {"secret_hash": _hash(secret), "token_key": tokens.public_half(secret)}
+    derived: dict[str, Any] = {"secret_hash": _hash(secret), "token_key": tokens.public_half(secret)}
     await keys.add(db, key_id=key_id, user_id=user_id, **granted, **derived)
     seen = {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
     await audit.record(db, Event(user_id, actor, "key.created", key_id, seen))

@@ -26,6 +26,8 @@ from app.enums import JobStatus
 _j = tables.jobs.c
 _OPEN = ("queued", "running")
 KEPT_DAYS = 30
+LONGEST_WAIT_S = 1_800.0
+"""The longest time in seconds for which a job waits in the queue until it may run."""
 MAX_FAILURES = 8
 """Failed attempts without progress after which a job has failed."""
 MAX_ATTEMPTS = 1_000
@@ -87,7 +89,7 @@ _QUEUE = sql.inline(
            count(*) FILTER (WHERE NOT o.runs) AS waiting,
            count(*) FILTER (WHERE o.runs) AS running,
            count(*) FILTER (WHERE j.failures > 0) AS retrying,
-           CAST(coalesce(max(extract(epoch FROM now() - j.run_at)) FILTER (WHERE NOT o.runs), 0) AS float8) AS oldest_s
+           CAST(greatest(max(extract(epoch FROM now() - j.run_at)) FILTER (WHERE NOT o.runs), 0) AS float8) AS oldest_s
     FROM stepwell.jobs AS j, LATERAL (SELECT j.status = 'running' AND j.leased_until >= now() AS runs) AS o
     WHERE j.status IN ('queued', 'running')
     GROUP BY j.kind
@@ -272,7 +274,14 @@ def _delete_old() -> sa.Delete:
 
 
 async def expire(db: SharedTransaction, _services: object) -> int:
-    """Delete the jobs of all users that ended more than KEPT_DAYS ago; returns their number."""
+    """Delete the jobs of all users that ended more than KEPT_DAYS ago; returns their number.
+
+    Jobs whose time lies further ahead than any job waits are due at once: the clock was set back after it was written.
+    """
+    latest = _after(LONGEST_WAIT_S)
+    is_ahead = sa.or_(_j.run_at > latest, _j.leased_until > latest)
+    due = {"run_at": sa.func.now(), "leased_until": sa.case((_j.leased_until.is_not(None), sa.func.now()))}
+    await db.execute(sa.update(tables.jobs).where(_j.status.in_(_OPEN), is_ahead).values(due))
     return (await db.execute(_delete_old())).rowcount
 
 

@@ -157,6 +157,32 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
     assert state.progress["seconds"] >= first["seconds"]
 
 
+async def test_a_clock_that_was_set_back_leaves_no_job_waiting_for_it(tenant: Tenant, owner: Any) -> None:
+    queued, died = await _queue(tenant, n=1), await _queue(tenant, n=2)
+    ahead = "UPDATE stepwell.jobs SET {} = now() + interval '1 hour', status = $2 WHERE job_id = $1"
+    await owner.execute(ahead.format("run_at"), queued, "queued")
+    await owner.execute(ahead.format("leased_until"), died, "running")
+    assert await _run(tenant, _finish) is None
+    async with tenant.db.shared() as shared:
+        await store.expire(shared, None)
+    for _ in range(2):
+        assert await _run(tenant, _finish) == (KIND, 1)
+    states = [await _state(tenant, job_id) for job_id in (queued, died)]
+    assert [(state.status, state.attempts) for state in states] == [("done", 1)] * 2
+
+
+async def test_the_longest_pause_is_not_shortened(tenant: Tenant, owner: Any) -> None:
+    assert workers.MAX_RETRY_S < store.LONGEST_WAIT_S
+    await _queue(tenant)
+    await owner.execute(
+        "UPDATE stepwell.jobs SET run_at = now() + make_interval(secs => $2) WHERE user_id = $1",
+        *(tenant.user_id, store.LONGEST_WAIT_S),
+    )
+    async with tenant.db.shared() as shared:
+        await store.expire(shared, None)
+    assert await _run(tenant, _finish) is None
+
+
 async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(tenant, monkeypatch) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
     await _queue(tenant)

@@ -114,8 +114,8 @@ async def enqueue(db: Writing) -> None:
 
 
 async def pause(db: Writing, seconds: float) -> None:
-    """Delay the user's next job by some seconds."""
-    until = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    """Delay the user's next job by some seconds, at most by `jobs.LONGEST_WAIT_S`."""
+    until = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, min(seconds, jobs.LONGEST_WAIT_S))
     await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_pause=until))
 
 
