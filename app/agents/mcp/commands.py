@@ -148,7 +148,7 @@ async def forward_all(url: str, api_key: str | None) -> None:
     Raises BadRequest if `url` is not the http or https address of a service.
     """
     address = endpoint(url)
-    headers = {"Accept": "application/json, text/event-stream"}
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
@@ -184,30 +184,31 @@ class _Bridge:
         """Forward one message: `initialize` before the next is read, others concurrently."""
         try:
             message = json.loads(line)
-        except ValueError:
+            content = json.dumps(message).encode()  # in ASCII, since a message may hold lone surrogates
+        except (ValueError, RecursionError):
             _write(_error(None, _PARSE_ERROR, "The line is not valid JSON."))
             return
         if not isinstance(message, dict):
             _write(_error(None, _INVALID_REQUEST, "A message is a JSON object."))
         elif message.get("method") == "initialize":
-            answer = await self.forward(message)
+            answer = await self.forward(message, content)
             self.version = ((answer or {}).get("result") or {}).get("protocolVersion")
             _write(answer)
         else:
             await self.places.acquire()
-            running.create_task(self._answer(message))
+            running.create_task(self._answer(message, content))
 
-    async def _answer(self, message: Message) -> None:
+    async def _answer(self, message: Message, content: bytes) -> None:
         try:
-            _write(await self.forward(message))
+            _write(await self.forward(message, content))
         finally:
             self.places.release()
 
-    async def forward(self, message: Message) -> Message | None:
-        """The service's answer to a message; None to a notification."""
+    async def forward(self, message: Message, content: bytes) -> Message | None:
+        """The service's answer to a message, of which `content` is the JSON; None to a notification."""
         request_id = message.get("id")
         try:
-            response = await self.client.post(self.address, json=message, headers=self._headers(message))
+            response = await self.client.post(self.address, content=content, headers=self._headers(message))
         except httpx.HTTPError as error:
             reason = f"The service at {self.address} did not answer ({type(error).__name__}): is it running?"
             return _error(request_id, _SERVER_ERROR, reason) if request_id is not None else None
@@ -219,7 +220,7 @@ class _Bridge:
             answer = None
         answer = answer if isinstance(answer, dict) else {}
         if "jsonrpc" in answer:
-            return answer
+            return {**answer, "id": request_id}  # the service does not read the id of a message that is not valid
         reason = answer.get("detail") or f"The service answered with status {response.status_code}."
         return _error(request_id, _SERVER_ERROR, reason)
 
@@ -239,7 +240,7 @@ def _header_value(value: str) -> str:
     """A value as a header field: in base64 with the protocol's marks if it is not printable ASCII."""
     if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?base64?"):
         return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+    return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode()}?="
 
 
 def _error(request_id: object, code: int, message: str) -> Message:

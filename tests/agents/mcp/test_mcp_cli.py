@@ -82,11 +82,18 @@ def test_stdout_has_only_valid_messages_for_calls_without_waiting(stepwell, data
 
 
 def test_the_bridge_answers_requests_when_no_service_listens() -> None:
+    """Also those that hold half a character, or no number, which JSON of other programs may hold; they end nothing."""
     arguments = [sys.executable, "-m", "app", "mcp", "--url", "http://127.0.0.1:9"]
-    sent = "".join(json.dumps(message) + "\n" for message in (*HANDSHAKE, search(1))) + "not json\n"
+    odd = (
+        call(2, "search_documents", query="\ud83d"),
+        call(3, "\ud83d"),
+        call(4, "search_documents", limit=float("nan")),
+    )
+    sent = "".join(json.dumps(message) + "\n" for message in (*HANDSHAKE, *odd, search(1)))
+    sent += "not json\n" + 5_000 * "[" + "\n"
     ran = subprocess.run(arguments, cwd=ROOT, input=sent, capture_output=True, text=True, check=True)
     answers = {answer["id"]: answer["error"] for answer in map(json.loads, ran.stdout.splitlines())}
-    assert answers.keys() == {0, 1, None}
+    assert answers.keys() == {0, 1, 2, 3, 4, None}
     assert "is it running?" in answers[0]["message"]
     assert answers[None]["code"] == -32700
 
