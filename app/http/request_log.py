@@ -65,7 +65,7 @@ class Observing:
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status = int(message["status"])  # the SDK of MCP sends members of an enumeration
                 message["headers"] = [*message.get("headers", ()), *_headers(state)]
                 if span.is_recording():  # it ends with the last byte of the response
                     span.set_attributes(

@@ -20,6 +20,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from starlette.requests import ClientDisconnect
 
 from app import __version__, errors, runtime, tools
 from app.agents import registry, tool_formats
@@ -110,6 +111,8 @@ class _Handlers:
             return _fail(_message(error))
         except TimeoutError:
             return _fail("The call did not finish within its time limit: retry, or request less.")
+        except ClientDisconnect:
+            return _fail("The client has left.")  # nobody reads it
         except Exception as error:  # the SDK would send its message
             return _fail(_unexpected(error))
         text = tools.text(result)

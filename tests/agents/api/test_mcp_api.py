@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import harness
+import httpx
 import httpx2
 import pytest
 from api_caller import Caller
@@ -20,9 +21,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import methods
+from starlette.requests import ClientDisconnect
 
 from app import capability
 from app.agents import registry
+from app.agents.mcp import commands
+from app.http import admission
 
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
@@ -116,6 +120,33 @@ async def test_the_bridge_answers_with_the_problem_of_the_service(app: FastAPI, 
         async with bridged(app, stranger):
             pass
     assert raised.group_contains(MCPError, match="key is unknown")
+
+
+async def test_the_bridge_answers_with_its_id_a_message_that_the_service_cannot_read(
+    app: FastAPI, caller: Caller
+) -> None:
+    params = {"name": "search_documents", "arguments": {"query": "\ud83d"}}
+    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    headers = {**PROTOCOL, "Authorization": f"Bearer {caller.key}"}
+    async with harness.listening(app) as port, httpx.AsyncClient(headers=headers) as http:
+        bridge = commands._Bridge(http, f"http://127.0.0.1:{port}/mcp")
+        answer = await bridge.forward(message, json.dumps(message).encode())
+    assert (answer["id"], answer["error"]["code"]) == (7, -32700)
+
+
+async def test_a_client_that_leaves_is_no_failure_of_the_tool(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def leave(*_: object) -> None:
+        raise ClientDisconnect
+
+    monkeypatch.setattr(admission, "in_turn", leave)
+    params = {"name": "search_documents", "arguments": {"query": "lime"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    with caplog.at_level("INFO"):
+        await caller.client.post("/mcp", json=request, headers=HEADERS)
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
+    assert [f"{one.status!r}" for one in caplog.records if one.message == "request"] == ["200"]
 
 
 async def test_the_sdks_client_over_http_shows_a_stranger_nothing(app, new_caller) -> None:
