@@ -1,6 +1,7 @@
 """Tests in a real Chromium of documents that the playground shows, changes, deletes and adds from a text."""
 
 import httpx
+import pytest
 from playground_page import ASKS, Playground
 
 PASTE = """text => {
@@ -83,6 +84,16 @@ async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(playground, clie
     await page.locator(".plain").wait_for()
     assert await page.locator(".plain").evaluate(OUTLINE) == [["P", "# no heading\n  in two lines"]]
     await client.delete(f"documents/{plain['document_id']}")
+
+
+@pytest.mark.parametrize("text", ["[" + 30 * "![a](b.png) " + "]", "[a](" + 100_000 * " " + "b"])
+async def test_marks_that_are_not_closed_do_not_stop_the_page(
+    playground: Playground, client: httpx.AsyncClient, text: str
+) -> None:
+    stored = (await client.post("documents", json={"uri": "open.md", "content": f"# Open\n\n{text}"})).json()
+    await playground.page.goto(f"{playground.url}/#document?id={stored['document_id']}")
+    await playground.page.locator(".text p").wait_for()
+    await client.delete(f"documents/{stored['document_id']}")
 
 
 async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_kept_until_they_are_saved(
