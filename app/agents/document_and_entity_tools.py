@@ -120,8 +120,7 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> too
     """A part of a document's text. Raises NotFound."""
     source, of_chunk = await _find(given.document_id, context)
     content, pages = source.document.content or "", source.page_starts
-    of_page = pages[min(given.page, len(pages)) - 1] if given.page and pages else 0
-    start = given.start or of_page or of_chunk
+    start = given.start or (pages[min(given.page, len(pages)) - 1] if given.page and pages else of_chunk)
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
     text = rest[: tool_results.cut(rest, given.max_tokens)]
     end = start + len(text)

@@ -31,6 +31,8 @@ MOST_DUPLICATE_URIS = 3
 """Documents that are named as duplicates of a passage; a model reads them."""
 MIN_CUT_TOKENS = 40
 """A passage is cut rather than left out if at least this many tokens of it fit."""
+LONGEST_WORD = 40
+"""Most characters that a cut gives up so that it falls between words; Chinese, Japanese and Thai have no blanks."""
 
 
 class ToolPassage(ToolResult):
@@ -158,13 +160,13 @@ def fit(passages: Sequence[ToolPassage], max_tokens: int) -> list[ToolPassage]:
 def cut(text: str, max_tokens: int) -> int:
     """The offset where the first `max_tokens` tokens (1 or more) of a text end, moved back to the end of a word.
 
-    A text without white space within the limit is cut after the last token that fits.
+    Without white space in its last LONGEST_WORD characters, the text is cut after the last token that fits.
     """
     starts = tokens.starts(text)
     if len(starts) <= max_tokens:
         return len(text)
     end = starts[max_tokens]
-    return max(text.rfind(space, 0, end) for space in " \n") + 1 or end
+    return max(text.rfind(space, max(0, end - LONGEST_WORD), end) for space in " \n") + 1 or end
 
 
 class ToolDocument(ToolResult):

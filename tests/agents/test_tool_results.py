@@ -40,6 +40,14 @@ def test_a_text_without_spaces_is_cut_after_the_last_token_that_fits() -> None:
     assert text[: tool_results.cut(text, 10)] == "茶" * 10
 
 
+def test_a_text_with_a_blank_far_before_the_limit_is_not_cut_there() -> None:
+    """As below a heading in Chinese, Japanese or Thai."""
+    text = "# 茶\n" + "茶" * 50
+    assert text[: tool_results.cut(text, 42)] == "# 茶\n" + "茶" * 40
+    (kept,) = tool_results.fit([passage("# 茶\n" + "茶" * 500)], 300)
+    assert tokens.count(kept.content) > 200
+
+
 @given(st.lists(WORDS, min_size=1, max_size=8), st.integers(100, 600))
 def test_the_first_passages_are_kept_and_fit(texts: list[list[str]], limit: int) -> None:
     passages = [passage(" ".join(words)) for words in texts]

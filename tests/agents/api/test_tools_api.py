@@ -91,6 +91,9 @@ async def test_a_document_is_read_from_a_page_on_and_each_part_has_its_page(call
     after = await caller.call("get_document", document_id="tides.pdf", start=third["next_start"])
     last = await caller.call("get_document", document_id="tides.pdf", page=9)
     assert [part["page"] for part in (third, after, last)] == [3, 3, 4]
+    (passage,) = (await caller.call("search_documents", query="day 3", mode="lexical", limit=1))["results"]
+    first = await caller.call("get_document", document_id=passage["chunk_id"], page=1)
+    assert (passage["page"], first["page"], first["start"]) == (3, 1, 0)
 
 
 async def test_a_document_is_read_and_deleted_by_the_uri_that_a_passage_shows_even_if_it_looks_like_an_id(
