@@ -50,7 +50,9 @@ _CURRENCIES = {"cp932": "¥", "cp949": "₩"}
 _AMOUNT = re.compile(r"(?<![\w:/\\.])\\(?=[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{2,8}(?!\d))")
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
 """Encodings in which the declaration would not be ASCII, and codecs that are no encodings of files."""
-_NOT_ASCII = bytes(range(0x80, 0x100))
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as `surrogateescape` decodes them."""
+_AS_WINDOWS = {chr(0xDC00 + byte): bytes([byte]).decode(_WINDOWS, "replace") for byte in range(0x80, 0x100)}
 MIXED = 0.1
 """A text is in UTF-8 if at most this share of its characters beyond ASCII is not."""
 _NAMES = {
@@ -172,23 +174,11 @@ def _by_code_page(raw: bytes) -> Decoded:
 
 def _mostly_utf8(raw: bytes) -> str | None:
     """Decodes UTF-8 with some bytes in Windows-1252, as in logs of several programs; None if it is something else."""
-    others, most = 0, MIXED * (len(raw) - len(raw.translate(None, _NOT_ASCII)))
-
-    def as_windows(error: UnicodeError) -> tuple[str, int]:
-        nonlocal others
-        assert isinstance(error, UnicodeDecodeError)
-        others += 1
-        if others > most:  # each call takes as long as decoding a thousand other bytes
-            raise error
-        return error.object[error.start : error.end].decode(_WINDOWS, "replace"), error.end
-
-    codecs.register_error("stepwell", as_windows)
-    try:
-        text = raw.decode("utf-8", "stepwell")
-    except UnicodeDecodeError:
-        return None
-    letters = len(re.findall("[^\x00-\x7f]", text))
-    return text if others <= MIXED * letters else None
+    # Not by an error handler of its own: codecs have one of a name for all threads, and files are decoded in several.
+    text = raw.decode("utf-8", "surrogateescape")
+    others = len(_ESCAPED.findall(text))
+    letters = len(text) - len(text.encode("ascii", "ignore"))
+    return _ESCAPED.sub(lambda byte: _AS_WINDOWS[byte[0]], text) if others <= MIXED * letters else None
 
 
 def _named(declared: str) -> str:
