@@ -226,7 +226,7 @@ def _module() -> list[str]:
         "from uuid import UUID",
         "from stepwell_client import models, options",
         "from stepwell_client.groups import Group, Runs",
-        "from stepwell_client.operations import Operation, given",
+        "from stepwell_client.operations import Operation, given, segment",
     ]
 
 
@@ -356,7 +356,9 @@ def _docstring(about: Sequence[str], arguments: Sequence[Argument]) -> str:
 
 
 def _operation(call: Called) -> str:
-    path = f'f"{call.path}"' if "{" in call.path else f'"{call.path}"'
+    path = f'"{call.path}"'
+    if "{" in path:
+        path = "f" + re.sub(r"{(\w+)}", r"{segment(\1)}", path)
     parts = [f'"{call.verb}"', path, call.result]
     if call.verb == "PATCH":
         parts.append("body=dict(changes)")

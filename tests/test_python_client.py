@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 import harness
@@ -219,6 +220,22 @@ def test_a_broken_connection_is_tried_again_and_the_given_url_and_key_are_used()
     assert seen[1].headers["Authorization"] == "Bearer k"
     assert seen[1].headers["User-Agent"] == f"stepwell-client/{__version__}"
     assert seen[1].extensions["timeout"]["read"] == 2.5
+
+
+@pytest.mark.parametrize("name", ["C#", "a?b", "..", "50%25", "notes 2.0", "été"])
+def test_a_name_of_a_source_or_tool_is_one_part_of_the_path_whatever_it_holds(name: str) -> None:
+    seen: list[httpx.URL] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url)
+        return httpx.Response(404, json={})
+
+    client = Client(http=httpx.Client(transport=httpx.MockTransport(answer), base_url="http://service"))
+    for run in (client.sources.delete, client.sources.get, lambda name: client.tools.call(name, {})):
+        with pytest.raises(ApiError):
+            run(name)
+    places = [f"/api/rag/{part}/{name}" for part in ("sources", "sources", "tools")]
+    assert [(unquote(url.raw_path.decode()), url.query) for url in seen] == [(place, b"") for place in places]
 
 
 def test_documents_are_sent_in_batches_and_files_with_progress(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from stepwell_client import async_resources, batches, models, operations, retryi
 from stepwell_client.async_resources import Sources
 from stepwell_client.errors import ApiError, JobTimeout, StepwellError
 from stepwell_client.loops import LoopClient
-from stepwell_client.operations import API, Operation, given
+from stepwell_client.operations import API, Operation, given, segment
 from stepwell_client.retrying import Retries
 from stepwell_client.transport import TIMEOUT_S
 from stepwell_client.uploading import File, Progress
@@ -95,7 +95,7 @@ class Jobs(async_resources.Jobs):
 
     async def follow(self, job_id: UUID | str) -> AsyncIterator[models.Job]:
         """The job now, after each change, and at its end. Raises ApiError, ConnectionFailed."""
-        async with self.stream(Operation("GET", f"{API}/jobs/{job_id}/events", models.Job)) as response:
+        async with self.stream(Operation("GET", f"{API}/jobs/{segment(job_id)}/events", models.Job)) as response:
             async for line in response.aiter_lines():
                 if job := transport.job_of(line):
                     yield job
@@ -144,7 +144,7 @@ class Tools(async_resources.Tools):
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool with the arguments that a model chose."""
-        return await self.run(Operation("POST", f"{API}/tools/{name}", dict[str, Any], dict(arguments)))
+        return await self.run(Operation("POST", f"{API}/tools/{segment(name)}", dict[str, Any], dict(arguments)))
 
 
 TOOLS, DEFINITIONS = list[models.ToolDefinition], list[dict[str, Any]]

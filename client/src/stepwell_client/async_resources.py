@@ -9,7 +9,7 @@ from uuid import UUID
 
 from stepwell_client import models, options
 from stepwell_client.groups import AsyncGroup, AsyncRuns
-from stepwell_client.operations import Operation, given
+from stepwell_client.operations import Operation, given, segment
 
 
 class Searches(AsyncRuns):
@@ -852,14 +852,16 @@ class Documents(AsyncGroup):
 
         Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
         """
-        return await self.run(Operation("DELETE", f"/api/rag/documents/{document_id}", models.DocumentDeletion))
+        return await self.run(
+            Operation("DELETE", f"/api/rag/documents/{segment(document_id)}", models.DocumentDeletion)
+        )
 
     async def get(self, document_id: UUID | str) -> models.Document:
         """Get a document.
 
         A document with its cleaned text.
         """
-        return await self.run(Operation("GET", f"/api/rag/documents/{document_id}", models.Document))
+        return await self.run(Operation("GET", f"/api/rag/documents/{segment(document_id)}", models.Document))
 
     async def change(self, document_id: UUID | str, changes: Mapping[str, Any]) -> models.DocumentResult:
         """Change a document.
@@ -870,7 +872,7 @@ class Documents(AsyncGroup):
             changes: The fields to set; None removes one.
         """
         return await self.run(
-            Operation("PATCH", f"/api/rag/documents/{document_id}", models.DocumentResult, body=dict(changes))
+            Operation("PATCH", f"/api/rag/documents/{segment(document_id)}", models.DocumentResult, body=dict(changes))
         )
 
     async def replace(
@@ -900,7 +902,7 @@ class Documents(AsyncGroup):
         return await self.run(
             Operation(
                 "PUT",
-                f"/api/rag/documents/{document_id}",
+                f"/api/rag/documents/{segment(document_id)}",
                 models.DocumentResult,
                 body={
                     "content": content,
@@ -923,7 +925,7 @@ class Documents(AsyncGroup):
         return await self.run(
             Operation(
                 "GET",
-                f"/api/rag/documents/{document_id}/chunks",
+                f"/api/rag/documents/{segment(document_id)}/chunks",
                 models.ChunkPage,
                 parameters=given(limit=limit, offset=offset),
             )
@@ -1054,14 +1056,14 @@ class Entities(AsyncGroup):
 
         Delete an entity of origin `user` with its links. Extracted entities cannot be deleted.
         """
-        return await self.run(Operation("DELETE", f"/api/rag/entities/{entity_id}", models.EntityDeletion))
+        return await self.run(Operation("DELETE", f"/api/rag/entities/{segment(entity_id)}", models.EntityDeletion))
 
     async def get(self, entity_id: UUID | str) -> models.Entity:
         """Get an entity.
 
         Return an entity with all its fields.
         """
-        return await self.run(Operation("GET", f"/api/rag/entities/{entity_id}", models.Entity))
+        return await self.run(Operation("GET", f"/api/rag/entities/{segment(entity_id)}", models.Entity))
 
     async def change(self, entity_id: UUID | str, changes: Mapping[str, Any]) -> models.Entity:
         """Change an entity.
@@ -1071,7 +1073,9 @@ class Entities(AsyncGroup):
         Args:
             changes: The fields to set; None removes one.
         """
-        return await self.run(Operation("PATCH", f"/api/rag/entities/{entity_id}", models.Entity, body=dict(changes)))
+        return await self.run(
+            Operation("PATCH", f"/api/rag/entities/{segment(entity_id)}", models.Entity, body=dict(changes))
+        )
 
     async def documents(
         self, entity_id: UUID | str, *, limit: int | None = None, cursor: str | None = None
@@ -1087,7 +1091,7 @@ class Entities(AsyncGroup):
         return await self.run(
             Operation(
                 "GET",
-                f"/api/rag/entities/{entity_id}/documents",
+                f"/api/rag/entities/{segment(entity_id)}/documents",
                 models.LinkedDocumentPage,
                 parameters=given(limit=limit, cursor=cursor),
             )
@@ -1104,7 +1108,9 @@ class Entities(AsyncGroup):
                 deleted.
         """
         return await self.run(
-            Operation("POST", f"/api/rag/entities/{entity_id}/merge", models.Entity, body={"entity_ids": entity_ids})
+            Operation(
+                "POST", f"/api/rag/entities/{segment(entity_id)}/merge", models.Entity, body={"entity_ids": entity_ids}
+            )
         )
 
 
@@ -1170,14 +1176,14 @@ class Sources(AsyncGroup):
 
         Delete a source with its documents, and return how many rows were deleted. The files stay.
         """
-        return await self.run(Operation("DELETE", f"/api/rag/sources/{source_id}", models.SourceDeletion))
+        return await self.run(Operation("DELETE", f"/api/rag/sources/{segment(source_id)}", models.SourceDeletion))
 
     async def get(self, source_id: UUID | str) -> models.Source:
         """Get a source.
 
         A source with its numbers, and the files that could not be stored.
         """
-        return await self.run(Operation("GET", f"/api/rag/sources/{source_id}", models.Source))
+        return await self.run(Operation("GET", f"/api/rag/sources/{segment(source_id)}", models.Source))
 
     async def change(self, source_id: UUID | str, changes: Mapping[str, Any]) -> models.Source:
         """Change a source.
@@ -1187,7 +1193,9 @@ class Sources(AsyncGroup):
         Args:
             changes: The fields to set; None removes one.
         """
-        return await self.run(Operation("PATCH", f"/api/rag/sources/{source_id}", models.Source, body=dict(changes)))
+        return await self.run(
+            Operation("PATCH", f"/api/rag/sources/{segment(source_id)}", models.Source, body=dict(changes))
+        )
 
     async def sync(self, source_id: UUID | str) -> models.QueuedSync:
         """Synchronise a source.
@@ -1195,7 +1203,7 @@ class Sources(AsyncGroup):
         Queue a job that compares the folder with the stored documents, and stores, renames and removes what
         differs.
         """
-        return await self.run(Operation("POST", f"/api/rag/sources/{source_id}/sync", models.QueuedSync))
+        return await self.run(Operation("POST", f"/api/rag/sources/{segment(source_id)}/sync", models.QueuedSync))
 
 
 class Jobs(AsyncGroup):
@@ -1234,14 +1242,14 @@ class Jobs(AsyncGroup):
 
         A job with its progress and result.
         """
-        return await self.run(Operation("GET", f"/api/rag/jobs/{job_id}", models.Job))
+        return await self.run(Operation("GET", f"/api/rag/jobs/{segment(job_id)}", models.Job))
 
     async def cancel(self, job_id: UUID | str) -> models.Job:
         """Cancel a job.
 
         Cancel a job that waits or runs. What it was to store is not stored; the previous version stays.
         """
-        return await self.run(Operation("POST", f"/api/rag/jobs/{job_id}/cancel", models.Job))
+        return await self.run(Operation("POST", f"/api/rag/jobs/{segment(job_id)}/cancel", models.Job))
 
 
 class Synonyms(AsyncGroup):

@@ -15,7 +15,7 @@ import httpx
 
 from stepwell_client import batches, models, operations, resources, retrying, transport, waiting
 from stepwell_client.errors import ApiError, JobTimeout, StepwellError
-from stepwell_client.operations import API, Operation, given
+from stepwell_client.operations import API, Operation, given, segment
 from stepwell_client.resources import Sources
 from stepwell_client.retrying import Retries
 from stepwell_client.transport import TIMEOUT_S
@@ -94,7 +94,7 @@ class Jobs(resources.Jobs):
 
     def follow(self, job_id: UUID | str) -> Iterator[models.Job]:
         """The job now, after each change, and at its end. Raises ApiError, ConnectionFailed."""
-        with self.stream(Operation("GET", f"{API}/jobs/{job_id}/events", models.Job)) as response:
+        with self.stream(Operation("GET", f"{API}/jobs/{segment(job_id)}/events", models.Job)) as response:
             yield from filter(None, map(transport.job_of, response.iter_lines()))
 
     def wait(
@@ -141,7 +141,7 @@ class Tools(resources.Tools):
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool with the arguments that a model chose."""
-        return self.run(Operation("POST", f"{API}/tools/{name}", dict[str, Any], dict(arguments)))
+        return self.run(Operation("POST", f"{API}/tools/{segment(name)}", dict[str, Any], dict(arguments)))
 
 
 TOOLS, DEFINITIONS = list[models.ToolDefinition], list[dict[str, Any]]

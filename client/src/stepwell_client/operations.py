@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+from uuid import UUID
 
 from stepwell_client import encoding, models, uploading
 from stepwell_client.uploading import File
@@ -40,6 +42,11 @@ class Operation(Generic[T]):
 def given(**fields: Any) -> dict[str, Any]:
     """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def segment(value: UUID | str) -> str:
+    """An id or a name as one part of a path: a source may be called `C#`, and `..` would be the part above."""
+    return quote(str(value), safe="").replace(".", "%2E")
 
 
 def add_many(body: bytes) -> Operation[models.DocumentResults]:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from stepwell_client import models, options
 from stepwell_client.groups import Group, Runs
-from stepwell_client.operations import Operation, given
+from stepwell_client.operations import Operation, given, segment
 
 
 class Searches(Runs):
@@ -849,14 +849,14 @@ class Documents(Group):
 
         Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
         """
-        return self.run(Operation("DELETE", f"/api/rag/documents/{document_id}", models.DocumentDeletion))
+        return self.run(Operation("DELETE", f"/api/rag/documents/{segment(document_id)}", models.DocumentDeletion))
 
     def get(self, document_id: UUID | str) -> models.Document:
         """Get a document.
 
         A document with its cleaned text.
         """
-        return self.run(Operation("GET", f"/api/rag/documents/{document_id}", models.Document))
+        return self.run(Operation("GET", f"/api/rag/documents/{segment(document_id)}", models.Document))
 
     def change(self, document_id: UUID | str, changes: Mapping[str, Any]) -> models.DocumentResult:
         """Change a document.
@@ -867,7 +867,7 @@ class Documents(Group):
             changes: The fields to set; None removes one.
         """
         return self.run(
-            Operation("PATCH", f"/api/rag/documents/{document_id}", models.DocumentResult, body=dict(changes))
+            Operation("PATCH", f"/api/rag/documents/{segment(document_id)}", models.DocumentResult, body=dict(changes))
         )
 
     def replace(
@@ -897,7 +897,7 @@ class Documents(Group):
         return self.run(
             Operation(
                 "PUT",
-                f"/api/rag/documents/{document_id}",
+                f"/api/rag/documents/{segment(document_id)}",
                 models.DocumentResult,
                 body={
                     "content": content,
@@ -920,7 +920,7 @@ class Documents(Group):
         return self.run(
             Operation(
                 "GET",
-                f"/api/rag/documents/{document_id}/chunks",
+                f"/api/rag/documents/{segment(document_id)}/chunks",
                 models.ChunkPage,
                 parameters=given(limit=limit, offset=offset),
             )
@@ -1050,14 +1050,14 @@ class Entities(Group):
 
         Delete an entity of origin `user` with its links. Extracted entities cannot be deleted.
         """
-        return self.run(Operation("DELETE", f"/api/rag/entities/{entity_id}", models.EntityDeletion))
+        return self.run(Operation("DELETE", f"/api/rag/entities/{segment(entity_id)}", models.EntityDeletion))
 
     def get(self, entity_id: UUID | str) -> models.Entity:
         """Get an entity.
 
         Return an entity with all its fields.
         """
-        return self.run(Operation("GET", f"/api/rag/entities/{entity_id}", models.Entity))
+        return self.run(Operation("GET", f"/api/rag/entities/{segment(entity_id)}", models.Entity))
 
     def change(self, entity_id: UUID | str, changes: Mapping[str, Any]) -> models.Entity:
         """Change an entity.
@@ -1067,7 +1067,9 @@ class Entities(Group):
         Args:
             changes: The fields to set; None removes one.
         """
-        return self.run(Operation("PATCH", f"/api/rag/entities/{entity_id}", models.Entity, body=dict(changes)))
+        return self.run(
+            Operation("PATCH", f"/api/rag/entities/{segment(entity_id)}", models.Entity, body=dict(changes))
+        )
 
     def documents(
         self, entity_id: UUID | str, *, limit: int | None = None, cursor: str | None = None
@@ -1083,7 +1085,7 @@ class Entities(Group):
         return self.run(
             Operation(
                 "GET",
-                f"/api/rag/entities/{entity_id}/documents",
+                f"/api/rag/entities/{segment(entity_id)}/documents",
                 models.LinkedDocumentPage,
                 parameters=given(limit=limit, cursor=cursor),
             )
@@ -1100,7 +1102,9 @@ class Entities(Group):
                 deleted.
         """
         return self.run(
-            Operation("POST", f"/api/rag/entities/{entity_id}/merge", models.Entity, body={"entity_ids": entity_ids})
+            Operation(
+                "POST", f"/api/rag/entities/{segment(entity_id)}/merge", models.Entity, body={"entity_ids": entity_ids}
+            )
         )
 
 
@@ -1165,14 +1169,14 @@ class Sources(Group):
 
         Delete a source with its documents, and return how many rows were deleted. The files stay.
         """
-        return self.run(Operation("DELETE", f"/api/rag/sources/{source_id}", models.SourceDeletion))
+        return self.run(Operation("DELETE", f"/api/rag/sources/{segment(source_id)}", models.SourceDeletion))
 
     def get(self, source_id: UUID | str) -> models.Source:
         """Get a source.
 
         A source with its numbers, and the files that could not be stored.
         """
-        return self.run(Operation("GET", f"/api/rag/sources/{source_id}", models.Source))
+        return self.run(Operation("GET", f"/api/rag/sources/{segment(source_id)}", models.Source))
 
     def change(self, source_id: UUID | str, changes: Mapping[str, Any]) -> models.Source:
         """Change a source.
@@ -1182,7 +1186,7 @@ class Sources(Group):
         Args:
             changes: The fields to set; None removes one.
         """
-        return self.run(Operation("PATCH", f"/api/rag/sources/{source_id}", models.Source, body=dict(changes)))
+        return self.run(Operation("PATCH", f"/api/rag/sources/{segment(source_id)}", models.Source, body=dict(changes)))
 
     def sync(self, source_id: UUID | str) -> models.QueuedSync:
         """Synchronise a source.
@@ -1190,7 +1194,7 @@ class Sources(Group):
         Queue a job that compares the folder with the stored documents, and stores, renames and removes what
         differs.
         """
-        return self.run(Operation("POST", f"/api/rag/sources/{source_id}/sync", models.QueuedSync))
+        return self.run(Operation("POST", f"/api/rag/sources/{segment(source_id)}/sync", models.QueuedSync))
 
 
 class Jobs(Group):
@@ -1228,14 +1232,14 @@ class Jobs(Group):
 
         A job with its progress and result.
         """
-        return self.run(Operation("GET", f"/api/rag/jobs/{job_id}", models.Job))
+        return self.run(Operation("GET", f"/api/rag/jobs/{segment(job_id)}", models.Job))
 
     def cancel(self, job_id: UUID | str) -> models.Job:
         """Cancel a job.
 
         Cancel a job that waits or runs. What it was to store is not stored; the previous version stays.
         """
-        return self.run(Operation("POST", f"/api/rag/jobs/{job_id}/cancel", models.Job))
+        return self.run(Operation("POST", f"/api/rag/jobs/{segment(job_id)}/cancel", models.Job))
 
 
 class Synonyms(Group):
