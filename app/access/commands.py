@@ -19,6 +19,8 @@ from app.cli import database_as_owner, json_arguments, options, terminal
 from app.database import filters as compiled
 from app.database.transactions import SharedTransaction
 
+MAX_DAYS = 36_500
+"""A century: days far beyond it leave the calendar of Python or Postgres."""
 keys_app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
 
 
@@ -28,7 +30,7 @@ def create(
     scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
     days: Annotated[
-        int | None, typer.Option(min=1, max=36_500, help="Days until it expires.", show_default="never")
+        int | None, typer.Option(min=1, max=MAX_DAYS, help="Days until it expires.", show_default="never")
     ] = None,
     filters: json_arguments.FiltersJson = None,
     entities: Annotated[
@@ -189,7 +191,11 @@ def show_audit(
     prune: Annotated[
         int | None,
         typer.Option(
-            "--prune", metavar="DAYS", min=1, help="Delete older entries, and keys that ended before; show nothing."
+            "--prune",
+            metavar="DAYS",
+            min=1,
+            max=MAX_DAYS,
+            help="Delete older entries, and keys that ended before; show nothing.",
         ),
     ] = None,
     as_json: options.AsJson = False,

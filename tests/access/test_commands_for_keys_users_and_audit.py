@@ -217,3 +217,11 @@ def test_the_audit_log_is_shown_as_tables_and_pruned_by_age(stepwell: Stepwell) 
     assert "key.created" in stepwell("audit", "--user", user).out
     assert "Deleted 0 events" in stepwell("audit", "--prune", 1).out
     assert [action for action, _target in _actions(stepwell, user)] == ["key.created"]
+
+
+@pytest.mark.parametrize("command", [("keys", "create", "ana", "--days"), ("audit", "--prune")])
+@pytest.mark.parametrize("days", [36_501, 10**12])
+def test_days_that_no_calendar_has_are_refused(stepwell: Stepwell, command: tuple[str, ...], days: int) -> None:
+    ran = stepwell(*command, days)
+    assert (ran.code, ran.out) == (2, "")
+    assert "36500" in ran.err
