@@ -40,36 +40,36 @@ _LOOP = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
 
 
 async def _alone(settings: Settings) -> None:
-    stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
-    listening.announce(settings, token=services.local_token)
-    app = create_app(settings, opened=(services, stack))
-    await prepare(settings, services)
-    await _serve(_server(app, settings), stack)
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
+        listening.announce(settings, token=services.local_token)
+        app = create_app(settings, opened=(services, stack))
+        await prepare(settings, services)
+        await _serve(_server(app, settings))
 
 
 async def _one_of_several(settings: Settings, number: int, link: socket.socket, shared: SharedMetrics) -> None:
-    stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
-    if number > 1:
-        services = dataclasses.replace(services, owner=None)  # which background work alone uses
-    app = create_app(settings, opened=(services, stack), totals=shared.total)
-    server = _server(app, settings)
-    await prepare(settings, services)
-    sockets = listening.bind(settings)
-    reader, writer = await asyncio.open_unix_connection(sock=link)
-    writer.write(b"1")
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
+        if number > 1:
+            services = dataclasses.replace(services, owner=None)  # which background work alone uses
+        app = create_app(settings, opened=(services, stack), totals=shared.total)
+        server = _server(app, settings)
+        await prepare(settings, services)
+        sockets = listening.bind(settings)
+        reader, writer = await asyncio.open_unix_connection(sock=link)
+        writer.write(b"1")
 
-    async def stop_with_supervisor() -> None:
-        with suppress(OSError):  # the supervisor ended before this process served
-            await reader.read()
-        server.should_exit = True
+        async def stop_with_supervisor() -> None:
+            with suppress(OSError):  # the supervisor ended before this process served
+                await reader.read()
+            server.should_exit = True
 
-    stopping = asyncio.create_task(stop_with_supervisor())
-    async with shared.shown(app.state.metrics.text):
-        await _serve(server, stack, sockets)
-    stopping.cancel()
-    writer.close()
+        stopping = asyncio.create_task(stop_with_supervisor())
+        async with shared.shown(app.state.metrics.text):
+            await _serve(server, sockets)
+        stopping.cancel()
+        writer.close()
 
 
 def _server(app: object, settings: Settings) -> uvicorn.Server:
@@ -98,11 +98,10 @@ async def prepare(settings: Settings, services: Services) -> None:
     gc.set_threshold(ALLOCATIONS, 10, 10)
 
 
-async def _serve(server: uvicorn.Server, stack: AsyncExitStack, sockets: list[socket.socket] | None = None) -> None:
+async def _serve(server: uvicorn.Server, sockets: list[socket.socket] | None = None) -> None:
     # uvicorn finishes what is running and raises the signal again, which would end the process with a failure's status.
     previous = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         await server.serve(sockets)
     finally:
         signal.signal(signal.SIGTERM, previous)
-        await asyncio.shield(stack.aclose())

@@ -1,0 +1,38 @@
+"""Tests that what a process of the service opens is closed, also before it serves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from app import runtime
+from app.serving import http_process
+from app.settings import Settings
+
+
+async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    states, begun = [], asyncio.Event()
+
+    @asynccontextmanager
+    async def open_services(*_: object, **__: object) -> AsyncIterator[SimpleNamespace]:
+        states.append("opened")
+        try:
+            yield SimpleNamespace(local_token="")
+        finally:
+            await asyncio.sleep(0)
+            states.append("closed")
+
+    async def warm_up(*_: object, **__: object) -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(runtime, "open_services", open_services)
+    monkeypatch.setattr(http_process, "prepare", warm_up)
+    starting = asyncio.create_task(http_process._alone(Settings()))
+    await begun.wait()
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert states == ["opened", "closed"]
