@@ -85,7 +85,9 @@ async def _work(settings: Settings) -> None:
         log.info("worker started", extra={"action": "worker_started"})
         working = asyncio.ensure_future(workers.run_forever(services))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
-        await asyncio.gather(working, return_exceptions=True)
+        (failure,) = await asyncio.gather(working, return_exceptions=True)
+        if isinstance(failure, Exception):
+            raise failure
 
 
 def _warn_of_unknown() -> None:

@@ -1,4 +1,4 @@
-"""Tests that what a process of the service opens is closed, also before it serves."""
+"""Tests how the processes of the service begin and end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from app import runtime
-from app.serving import http_process
+from app.jobs import workers
+from app.serving import commands, http_process
 from app.settings import Settings
 
 
@@ -36,3 +37,17 @@ async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch
     with pytest.raises(asyncio.CancelledError):
         await starting
     assert states == ["opened", "closed"]
+
+
+async def test_a_worker_whose_work_fails_ends_with_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def open_services(*_: object, **__: object) -> AsyncIterator[None]:
+        yield
+
+    async def fail(_services: object) -> None:
+        raise RuntimeError("no such function")
+
+    monkeypatch.setattr(runtime, "open_services", open_services)
+    monkeypatch.setattr(workers, "run_forever", fail)
+    with pytest.raises(RuntimeError):
+        await commands._work(Settings())
