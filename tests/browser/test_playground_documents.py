@@ -1,8 +1,11 @@
 """Tests in a real Chromium of documents that the playground shows, changes, deletes and adds from a text."""
 
+import asyncio
+
 import httpx
 import pytest
 from playground_page import ASKS, Playground
+from playwright.async_api import Route
 
 PASTE = """text => {
     const clipboardData = new DataTransfer();
@@ -84,6 +87,43 @@ async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(playground, clie
     await page.locator(".plain").wait_for()
     assert await page.locator(".plain").evaluate(OUTLINE) == [["P", "# no heading\n  in two lines"]]
     await client.delete(f"documents/{plain['document_id']}")
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+async def test_what_comes_of_a_document_that_was_left_is_not_shown_in_place_of_another(
+    playground: Playground, client: httpx.AsyncClient, method: str
+) -> None:
+    page, answered = playground.page, asyncio.Event()
+    names = ("pier", "weir")
+    stored = [
+        (await client.post("documents", json={"uri": f"{one}.md", "content": f"# {one}\n\nA."})).json() for one in names
+    ]
+    pier, weir = (f"#document?id={one['document_id']}" for one in stored)
+
+    async def hold(route: Route) -> None:
+        if route.request.method == method:
+            await answered.wait()
+        await route.continue_()
+
+    await page.route("**/api/rag/documents/*", hold)
+    await page.goto(f"{playground.url}/{pier}")
+    async with page.expect_response(lambda response: response.request.method == method):
+        if method == "DELETE":
+            await page.get_by_role("button", name="Delete").click()
+            await page.locator("#confirm").get_by_role("button", name="Delete").click()
+        else:
+            await page.get_by_role("button", name="Edit").click()
+            await page.get_by_label("Title", exact=True).fill("Jetty")
+            await page.get_by_role("button", name="Save").click()
+        await page.evaluate("to => (location.hash = to)", weir)
+        await page.get_by_role("heading", name="weir").wait_for()
+        answered.set()
+    await page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 200))")
+    assert await page.locator("#document-title").inner_text() == "weir"
+    assert await page.locator("#document-message").inner_text() == ""
+    await page.unroute("**/api/rag/documents/*")
+    for one in ids:
+        await client.delete(f"documents/{one}")
 
 
 @pytest.mark.parametrize("text", ["[" + 30 * "![a](b.png) " + "]", "[a](" + 100_000 * " " + "b"])

@@ -90,7 +90,8 @@ function show(found, passage) {
 }
 
 function edit(found) {
-  const form = documentForm(found, { saved: changed, closed: () => show(found, null) });
+  const isWanted = stillWanted();
+  const form = documentForm(found, { saved: (result) => isWanted() && changed(result), closed: () => show(found, null) });
   fill(byId("document"), head(found), form);
   form.elements.content.focus();
 }
@@ -99,6 +100,12 @@ function head(found, actions, metadata) {
   const day = (moment) => moment.slice(0, 10);
   const facts = factLine(found.uri ? uriBesideName(found) : "no URI", found.language, `created ${day(found.created_at)}`, `changed ${day(found.updated_at)}`);
   return el("header", { class: "document-head" }, el("div", { class: "list-head" }, title(documentName(found)), actions), facts, metadata);
+}
+
+/** What tells later whether the page still shows the document that it shows now. */
+function stillWanted() {
+  const id = wanted.get("id");
+  return () => !byId("view-document").hidden && wanted.get("id") === id;
 }
 
 /** A value of metadata as people read it: strings as they are, other values as JSON. */
@@ -124,12 +131,13 @@ function outcome(text, { job_id: job, warnings }) {
 }
 
 async function removed(found) {
-  const name = documentName(found);
+  const [name, isWanted] = [documentName(found), stillWanted()];
   const text = `“${name}” and its chunks are removed for good.`;
   if (!(await confirmed({ title: "Delete this document?", text, action: "Delete" }))) return;
   await guarded(message, async () => {
     await call("DELETE", `documents/${found.document_id}`);
     forgetEdits(editsOf(found.document_id));
+    if (!isWanted()) return;
     entitle(DELETED);
     showAlone(DELETED, `“${name}” and its chunks are deleted.`);
     byId("document-title").focus();
