@@ -94,11 +94,9 @@ async def test_what_comes_of_a_document_that_was_left_is_not_shown_in_place_of_a
     playground: Playground, client: httpx.AsyncClient, method: str
 ) -> None:
     page, answered = playground.page, asyncio.Event()
-    names = ("pier", "weir")
-    stored = [
-        (await client.post("documents", json={"uri": f"{one}.md", "content": f"# {one}\n\nA."})).json() for one in names
-    ]
-    pier, weir = (f"#document?id={one['document_id']}" for one in stored)
+    texts = [{"uri": f"{name}.md", "content": f"# {name}\n\nA text."} for name in ("pier", "weir")]
+    ids = [(await client.post("documents", json=one)).json()["document_id"] for one in texts]
+    pier, weir = (f"#document?id={one}" for one in ids)
 
     async def hold(route: Route) -> None:
         if route.request.method == method:
