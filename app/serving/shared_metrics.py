@@ -21,6 +21,8 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 ANSWER_S = 5.0
+END = "# EOF\n"
+"""The last line that a process shows. Without it, the process was killed meanwhile, and counts may be missing."""
 HIGHEST = {
     *("stepwell_build_info", "stepwell_event_loop_lag_max_seconds", "stepwell_provider_breaker_state"),
     *("stepwell_db_read_only", "stepwell_standby_ready", "stepwell_standby_lag_seconds", "stepwell_jobs_waiting"),
@@ -46,7 +48,7 @@ class SharedMetrics:
         """Show this process's metrics to the others during the block."""
 
         async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(add_up([await own()], ended=[self._before]).encode())
+            writer.write(f"{add_up([await own()], ended=[self._before])}{END}".encode())
             writer.close()
 
         async with await asyncio.start_unix_server(answer, self._socket):
@@ -61,13 +63,15 @@ class SharedMetrics:
 
 
 async def _read(path: Path) -> str:
-    """Reads the metrics that a process shows, and keeps them in a file. Empty if it does not answer."""
+    """Reads the metrics that a process shows, and keeps them in a file. Empty if it does not answer completely."""
     try:
         async with asyncio.timeout(ANSWER_S):
             reader, writer = await asyncio.open_unix_connection(path)
             text = (await reader.read(-1)).decode()
             writer.close()
     except OSError:  # of which TimeoutError is a subclass
+        return ""
+    if not text.endswith(END):
         return ""
     new = path.with_suffix(f".{uuid.uuid4().hex}")
     new.write_text(text)

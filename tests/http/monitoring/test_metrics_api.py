@@ -273,6 +273,29 @@ async def test_metrics_of_several_processes_are_added_by_their_meaning() -> None
     assert totals["stepwell_event_loop_lag_seconds_count",] == 3
 
 
+async def test_what_a_process_had_shown_when_it_was_killed_does_not_replace_its_last_counts(tmp_path: Path) -> None:
+    text = await _text_of(4_000, 0.2)
+
+    async def die(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(text.partition("} 4000")[0].encode() + b"} 40")
+        writer.close()
+
+    async def own() -> str:
+        return text
+
+    first, second = (shared_metrics.SharedMetrics(tmp_path, number) for number in (1, 2))
+    async with first.shown(own):
+        async with second.shown(own):
+            whole = await first.total()
+        (tmp_path / "2.socket").unlink(missing_ok=True)
+        async with await asyncio.start_unix_server(die, tmp_path / "2.socket"):
+            after = await first.total()
+    name = "stepwell_http_requests_total{"
+    assert [line for line in after.splitlines() if line.startswith(name)] == [
+        line for line in whole.splitlines() if line.startswith(name)
+    ]
+
+
 def test_the_documentation_lists_every_metric():
     exported = {name for name in harness.metric_names() if name.startswith("stepwell_")}
     page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
