@@ -6,6 +6,7 @@ Nothing is opened at import: the lifespan opens the database and the providers, 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -20,6 +21,8 @@ from app.jobs import workers as jobs
 from app.services import Services
 from app.settings import Settings
 from app.web import pages
+
+log = logging.getLogger(__name__)
 
 MAX_WAITING_SEARCHES = 512
 """Searches that wait in all processes; others get 503."""
@@ -114,12 +117,20 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
     ]
     if app.state.settings.worker:
         workers.append(asyncio.create_task(jobs.run_forever(services)))
+    for worker in workers:
+        worker.add_done_callback(_log_failure)
     try:
         yield
     finally:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+
+
+def _log_failure(worker: asyncio.Task[None]) -> None:
+    """Say that work in the background has ended, when it does: none is meant to end by itself."""
+    if not worker.cancelled() and (error := worker.exception()) is not None:
+        log.critical("background work ended", extra={"action": "background_ended"}, exc_info=error)
 
 
 def _searches(settings: Settings) -> Limiter:

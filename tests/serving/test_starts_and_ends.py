@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from app import runtime
+from app import main, runtime
+from app.access.key_uses import KeyUses
 from app.jobs import workers
 from app.serving import commands, http_process
 from app.settings import Settings
@@ -51,3 +52,21 @@ async def test_a_worker_whose_work_fails_ends_with_the_failure(monkeypatch: pyte
     monkeypatch.setattr(workers, "run_forever", fail)
     with pytest.raises(RuntimeError):
         await commands._work(Settings())
+
+
+async def test_work_in_the_background_that_fails_is_logged_at_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_services: object) -> None:
+        raise RuntimeError("no such function")
+
+    async def idle() -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(workers, "run_forever", fail)
+    state = SimpleNamespace(metrics=SimpleNamespace(lagged=print), key_uses=KeyUses(), settings=Settings())
+    services = SimpleNamespace(db=SimpleNamespace(reads=SimpleNamespace(watch=idle)))
+    async with main._background_workers(SimpleNamespace(state=state), services):
+        await asyncio.sleep(0.01)
+        assert [one.message for one in caplog.records] == ["background work ended"]
+    assert len(caplog.records) == 1, "to be cancelled at the end is no failure"
