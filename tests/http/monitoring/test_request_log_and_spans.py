@@ -1,6 +1,7 @@
 """Tests of request ids, the request log and OpenTelemetry spans, which contain no text or secret of a user."""
 
 import json
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -129,6 +130,14 @@ def test_secrets_are_masked_at_every_position():
     assert (
         shown == "GET /sw_0123456789ab_*** swl_*** failed on postgresql+asyncpg://me:***@db:5432/x and redis://:***@r"
     )
+
+
+def test_a_line_of_any_text_is_masked_in_little_time():
+    """At level debug a line may hold a whole document."""
+    line = 20_000 * "://a:" + f" sw_0123456789ab_{'x' * 43} "
+    began = time.process_time()
+    assert logging_setup.mask(line) == 20_000 * "://a:" + " sw_0123456789ab_*** "
+    assert time.process_time() - began < 2
 
 
 async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_word_of_the_user(
