@@ -22,6 +22,7 @@ _SEPARATORS = [re.compile(";"), re.compile(r"\s*,(?:\s+and)?\s+|\s+(?:and|und|et
 
 def author(name: str) -> Json:
     """The author as metadata, a list if there are several; empty for what programs write where they know no person."""
+    name = " ".join(name.split())  # the separators take quadratic time for many blanks
     if name.strip("()").casefold() in _NOBODY:
         return {}
     lists = (_split(separator, name) for separator in _SEPARATORS)

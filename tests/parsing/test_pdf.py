@@ -56,6 +56,12 @@ def test_several_authors_are_a_list(read: Read, author: str, authors: object) ->
     assert read(made_files.pdf([PROSE], author=author))[0].metadata == {"author": authors}
 
 
+def test_blanks_in_the_name_of_an_author_take_little_time(read: Read) -> None:
+    began = time.process_time()
+    assert read(made_files.pdf([PROSE], author=f"Ana{30_000 * ' '}Veit"))[0].metadata == {"author": "Ana Veit"}
+    assert time.process_time() - began < 2
+
+
 @pytest.mark.parametrize(
     "title", ["Microsoft Word - tides", "my tides.docx", "plots/tides.graffle", "2", "(anonymous)"]
 )
