@@ -15,7 +15,7 @@ from app.parsing import author_and_time, markdown_writer
 from app.parsing.types import ExtractedDocument, InputFile, LeftOut
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
-_WRITTEN_OVER = re.compile(r"([^\r\n]+)\r(?!\n)")
+_WRITTEN_OVER = re.compile(r"(?<![^\r\n])([^\r\n]++)\r(?!\n)")
 _TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
 """Forms of an output. The first form that it has is read."""
 

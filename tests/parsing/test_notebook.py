@@ -1,5 +1,7 @@
 """Notebooks become Markdown: text, code and the texts of outputs, without pictures."""
 
+import time
+
 import made_files
 import pytest
 from reading import Read, refusal
@@ -35,6 +37,14 @@ def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
         "Left out as tracebacks: 1 line.",
         "Left out as outputs without text: application/json.",
     )
+
+
+def test_a_long_line_of_output_takes_little_time(read: Read) -> None:
+    line = ", ".join(map(str, range(20_000)))
+    began = time.process_time()
+    (document,) = read(made_files.notebook(_code("", {"output_type": "stream", "text": f"0%\r{line}\n"})), "a.ipynb")
+    assert time.process_time() - began < 3
+    assert document.text == f"```\n{line}\n```"
 
 
 def test_each_author_of_a_notebook_is_one(read: Read) -> None:

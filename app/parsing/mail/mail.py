@@ -25,7 +25,9 @@ MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
 KEPT_HEADERS = 8
 """Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
-_SEPARATOR = re.compile(rb"^From (?:[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M)
+_SEPARATOR = re.compile(
+    rb"^From (?=[^\r\n]*+\r?\n)(?:[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M
+)
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
 

@@ -37,7 +37,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
 MAX_OF_PAGE = 20
 """Most pictures that are read on a page with text."""
 _DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5}+)(?![^\W\dZ_]|[/.:]|\s+\d|-\d\d-)(?:([+-])(\d\d)'?(\d\d)?)?")
-_OBJECT = re.compile(rb"\d+ \d+ obj\b")
+_OBJECT = re.compile(rb"\d \d{1,5} obj\b")
 _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
 """The dots between an entry of a table of contents and its page."""
 _NOT_A_TITLE = re.compile(
