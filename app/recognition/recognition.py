@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import errors
 from app.concurrency import offload
+from app.database.transactions import Database
 from app.parsing.process import Recognise, Unrecognised
 from app.parsing.types import Picture, RecognisedLine
 from app.recognition import process
@@ -57,16 +58,15 @@ async def open_recogniser(settings: Settings) -> AsyncIterator[Recogniser | None
 def recogniser(user_id: str, services: Services) -> Recognise | None:
     """What recognises the pictures of a user's files; None without OCR."""
     opened = services.opened(Recogniser)
-    return None if opened is None else partial(_lines, user_id, services, opened)
+    # Also for a caller who does not see all documents: a row is no document, and tells nothing without its picture.
+    return None if opened is None else partial(_lines, user_id, services.db.whole, opened)
 
 
-async def _lines(
-    user_id: str, services: Services, recogniser: Recogniser, picture: Picture
-) -> Sequence[RecognisedLine]:
+async def _lines(user_id: str, db: Database, recogniser: Recogniser, picture: Picture) -> Sequence[RecognisedLine]:
     """The lines on a picture, kept ones or new ones, also where the database fails. Raises Unrecognised."""
     key = await offload.run(len(picture.pixels), PictureKey, picture)
     try:
-        async with services.db.writing(user_id) as writing:
+        async with db.writing(user_id) as writing:
             kept = await recognised_pictures.use(writing, key.row)
         if kept is not None:
             return key.decrypted(kept)
@@ -79,7 +79,7 @@ async def _lines(
         raise Unrecognised(FAILED) from error
 
     try:
-        async with services.db.writing(user_id) as writing:
+        async with db.writing(user_id) as writing:
             await recognised_pictures.add(writing, key.row, key.encrypted(lines))
     except errors.StepwellError as error:
         log.warning("recognised lines are not kept: %s", error.code, extra={"action": "picture_lines"})

@@ -12,6 +12,8 @@ import sqlalchemy as sa
 from harness import Tenant, new_user
 from PIL import Image, ImageDraw
 
+from app.database import filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents import operations as documents
 from app.documents.files import file_reading
@@ -92,6 +94,16 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(databas
         monkeypatch.setattr(store, "MOST", 2)
         await read(_scan(5))
         assert len(await _kept(database, tenant.user_id)) == 2
+
+
+async def test_a_key_with_filters_recognises_a_page_once_too(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+    lines = Lines()
+    services = _services(tenant, lines).restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+    async with _opened(tenant.user_id, services) as read:
+        for pages in (3, 4):
+            await read(_scan(pages))
+    assert lines.count == 4
+    assert caplog.records == []
 
 
 async def test_pages_before_one_that_fails_are_kept_and_nothing_is_stored(database: Database, tenant: Tenant) -> None:
