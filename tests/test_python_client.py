@@ -334,6 +334,13 @@ def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_a
     assert agent_tools.refusal(ApiError(422, "c", "d", wrong)) == "top_k: Did you mean limit?\nlimit: Must be a number."
 
 
+@pytest.mark.parametrize("value", [float("nan"), "\ud83d"])
+async def test_arguments_of_a_model_that_are_no_json_are_refused_as_text(client: AsyncClient, value: object) -> None:
+    for run in (client, Client("http://127.0.0.1:9")):
+        text = await agent_tools.call_async(run, "search_documents", {"query": value})
+        assert text.startswith("The call was refused. An argument cannot be sent as JSON: ")
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [

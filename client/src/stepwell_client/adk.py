@@ -13,7 +13,6 @@ from google.genai import types
 from stepwell_client import agent_tools
 from stepwell_client.async_client import AsyncClient
 from stepwell_client.client import Client
-from stepwell_client.errors import ApiError
 from stepwell_client.models import ToolDefinition
 
 
@@ -41,5 +40,5 @@ class StepwellTool(BaseTool):
             if isinstance(self._client, Client):
                 return await asyncio.to_thread(self._client.tools.call, self.name, args)
             return await self._client.tools.call(self.name, args)
-        except ApiError as error:
+        except agent_tools.Refused as error:
             return {"error": agent_tools.refusal(error)}

@@ -18,6 +18,8 @@ from stepwell_client.models import ToolDefinition
 
 CORRECTABLE = frozenset({400, 404, 409, 413, 422})
 """Statuses of requests that a model can correct."""
+Refused = (ApiError, ValueError)
+"""What a call raises that may be refused: a ValueError for NaN or half a character, which are no JSON in UTF-8."""
 
 
 def select(definitions: Sequence[ToolDefinition], names: Collection[str] | None) -> list[ToolDefinition]:
@@ -34,7 +36,7 @@ def call(client: Client, name: str, arguments: Mapping[str, Any]) -> str:
     """The result of a tool as JSON, or what is wrong with the call."""
     try:
         return _text(client.tools.call(name, arguments))
-    except ApiError as error:
+    except Refused as error:
         return _correctable(error)
 
 
@@ -44,7 +46,7 @@ async def call_async(client: Client | AsyncClient, name: str, arguments: Mapping
         return await asyncio.to_thread(call, client, name, arguments)
     try:
         return _text(await client.tools.call(name, arguments))
-    except ApiError as error:
+    except Refused as error:
         return _correctable(error)
 
 
@@ -60,12 +62,14 @@ def _text(result: Mapping[str, Any]) -> str:
     return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
 
 
-def _correctable(error: ApiError) -> str:
+def _correctable(error: Exception) -> str:
     return f"The call was refused. {refusal(error)}"
 
 
-def refusal(error: ApiError) -> str:
+def refusal(error: Exception) -> str:
     """What is wrong with a call: every wrong argument on a line. Raises the error if a model cannot correct it."""
+    if not isinstance(error, ApiError):
+        return f"An argument cannot be sent as JSON: {error}"
     if error.status not in CORRECTABLE:
         raise error
     return "\n".join(f"{one['field']}: {one['message']}" for one in error.errors) or error.detail
