@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import Annotated
@@ -23,10 +24,12 @@ from app.entities.types import EntityFilter
 from app.query import answer_hints
 from app.requests import cursors, field_types, filter_models
 from app.search.steps.entity_guidance import entity_search
+from app.text.words import languages
 from app.tools import ToolArguments, ToolContext, clamped, tool
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8
+NO_DOCUMENT = "No document has this id or uri: list_documents finds some by words."
 _CURSOR = "Value of `next_cursor` of the previous page."
 Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 
@@ -52,7 +55,7 @@ class GetDocumentArguments(ToolArguments):
         description="Id or uri of the document, or the chunk_id of a passage to begin there."
     )
     start: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
-        0, description="Offset in characters; `next_start` of the previous part."
+        0, description="Offset in characters; `next_start` of the previous part, or less than the `start` of a passage."
     )
     page: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
         0, description="Page of a PDF, or slide, to begin at, from 1; 0: none."
@@ -136,17 +139,17 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> too
 async def _find(given: str, context: ToolContext) -> tuple[DocumentSource, int]:
     """The document with this id or uri, or the document and offset of the passage with this id. Raises NotFound."""
     user_id, db = context.user_id, context.services.db
-    if (key := _uuid(given)) is not None:
+    if (key := as_uuid(given)) is not None:
         with suppress(errors.NotFound):  # a uri may look like an id
             return await documents.get_containing(key, user_id, db=db)
     found = await documents.page(user_id, db=db, limit=1, after=None, only=DocumentFilter(given))
     if not found:
-        message = "No document has this id or uri: list_documents finds some by words."
-        raise errors.NotFound(message, field="document_id")
+        raise errors.NotFound(NO_DOCUMENT, field="document_id")
     return await documents.get_containing(found[0].document_id, user_id, db=db)
 
 
-def _uuid(given: str) -> UUID | None:
+def as_uuid(given: str) -> UUID | None:
+    """The id that a text is; None if it is none."""
     with suppress(ValueError):
         return UUID(given)
     return None
@@ -163,11 +166,14 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> too
 async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> tool_results.DocumentDeleted:
     """Delete a document with its passages. Raises NotFound."""
     deleted, db = None, context.services.db
-    if (key := _uuid(given.document_id)) is not None:
+    if (key := as_uuid(given.document_id)) is not None:
         with suppress(errors.NotFound):
             deleted = await documents.delete(key, context.user_id, db=db, actor=context.actor)
     if deleted is None:
-        deleted = await documents.delete_by_uri(given.document_id, context.user_id, db=db, actor=context.actor)
+        try:
+            deleted = await documents.delete_by_uri(given.document_id, context.user_id, db=db, actor=context.actor)
+        except errors.NotFound:
+            raise errors.NotFound(NO_DOCUMENT, field="document_id") from None
     return tool_results.DocumentDeleted(documents_deleted=deleted.documents, chunks_deleted=deleted.chunks)
 
 
@@ -211,15 +217,18 @@ async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | 
 async def knowledge_stats(given: StatsArguments, context: ToolContext) -> tool_results.KnowledgeStats:
     """Counts documents and chunks, and returns their languages and the embedding model."""
     stored = await documents.stats(context.user_id, db=context.services.db)
-    return tool_results.KnowledgeStats.show(stored)
+    by_language: Counter[str] = Counter()
+    for config, chunks in stored.languages.items():
+        by_language[config if config in languages.CODES else "other"] += chunks
+    return tool_results.KnowledgeStats.show(stored, languages=dict(by_language))
 
 
 TOOLS = (
     tool(
         get_document,
         "Read a document",
-        "Read the text of a document, in parts of max_tokens. Use it when a passage from a search is not enough and "
-        "the text around it is needed.",
+        "Read the text and metadata of a document, in parts of max_tokens. Use it when a passage from a search is not "
+        "enough and the text around it is needed.",
     ),
     tool(
         list_documents,

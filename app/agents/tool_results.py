@@ -110,13 +110,8 @@ class PassageList(ToolResult):
     left_out: int | None = Field(None, description="Number of further results that did not fit into `max_tokens`.")
     depth: Literal["thorough"] | None = Field(None, description="Present if it searched over several hops.")
     no_results_because: str | None = Field(None, description="Why there are no results.")
-    degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
-    relaxed: list[str] | None = Field(
-        None,
-        description="What was not searched as written: constraints_dropped (no passage meets the quotes and required "
-        "words), similar_words (typing errors were corrected), unknown_address (no text names its host), "
-        "nearest_vectors (no word was found).",
-    )
+    degraded: Texts = Field(None, description="Parts of the search that failed and were left out.")
+    relaxed: Texts = Field(None, description="What was not searched as written.")
 
     @classmethod
     def of(cls, answer: Answer, *, max_tokens: int) -> Self:
@@ -134,8 +129,8 @@ class PassageList(ToolResult):
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
             no_results_because=None if passages else " ".join(answer_hints.of(answer)) or None,
-            degraded=list(answer.degraded) or None,
-            relaxed=list(answer.relaxed) or None,
+            degraded=[answer_hints.DEGRADED.get(one, one) for one in answer.degraded],
+            relaxed=[answer_hints.RELAXED.get(one, one) for one in answer.relaxed],
         )
 
 
@@ -245,5 +240,5 @@ class KnowledgeStats(ToolResult):
 
     documents: int = Field(description="Number of documents.")
     chunks: int = Field(description="Number of passages.")
-    languages: dict[str, int] = Field(description="Number of passages per language.")
+    languages: dict[str, int] = Field(description="Number of passages per language whose words are stemmed.")
     embedding_model: str = Field(description="Name of the embedding model.")

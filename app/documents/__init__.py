@@ -14,5 +14,6 @@ DOCUMENTS = Capability(
         "documents": Command("store", "documents.commands.documents:app", "List, show and delete documents."),
         "stats": Command("store", "documents.commands.documents:stats", "Print numbers of what is stored."),
     },
+    missed_filters=("documents.operations:find_missed",),
     jobs=("documents.storing.large_documents:KIND", "documents.storing.large_documents:REMOVAL"),
 )

@@ -10,10 +10,11 @@ from uuid import UUID
 from app import errors
 from app.access.store import audit
 from app.access.store.audit import Event
-from app.database.filter_types import DocumentFilter
+from app.database.filter_types import DocumentFilter, Filters
 from app.database.transactions import Database, Writing, retry_read
 from app.documents.store import document_puts, documents, staged_documents
 from app.documents.types import Chunk, Document, RowCounts, Stats
+from app.query.search_types import MissedFilter
 from app.relevance import calibration_store as calibrations
 from app.text import uris
 
@@ -42,6 +43,27 @@ async def page(
     """Documents that `only` selects, without their text, in the order of `only.order`."""
     async with db.reading(user_id) as reading:
         return await documents.page(reading, limit=limit, after=after, only=only)
+
+
+@retry_read
+async def ids_of_uris(given: Sequence[str], user_id: str, *, db: Database) -> dict[str, UUID]:
+    """The ids of the documents with these URIs, in any spelling, by URI; a URI that no document has is left out."""
+    identities = {uri: uris.identity(uri) for uri in given}
+    async with db.reading(user_id) as reading:
+        found = await document_puts.find_many(reading, identities=list(identities.values()))
+    return {uri: found[identity].document_id for uri, identity in identities.items() if identity in found}
+
+
+async def find_missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+    """The bounds of the time of creation that no document meets, with the time of the nearest document."""
+    found = []
+    if (after := filters.created_after) is not None:
+        newest = await page(user_id, db=db, limit=1, after=None)
+        found += [("created_after", one.created_at) for one in newest if one.created_at < after]
+    if (before := filters.created_before) is not None:
+        oldest = await page(user_id, db=db, limit=1, after=None, only=DocumentFilter(order="oldest"))
+        found += [("created_before", one.created_at) for one in oldest if one.created_at >= before]
+    return [MissedFilter(key, True, (), nearest_moment=moment) for key, moment in found]
 
 
 @retry_read

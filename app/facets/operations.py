@@ -16,7 +16,7 @@ from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
 from app.query.search_types import MissedFilter
 from app.services import Services
-from app.text import iso_dates
+from app.text import iso_dates, uris
 
 NEAREST_SCORE = 70
 """Least similarity, 0 to 100, of a key or value to the stored one that is suggested instead."""
@@ -50,9 +50,10 @@ async def find_missed(filters: Filters, user_id: str, *, db: transactions.Databa
     async with db.reading(user_id) as reading:
         for folder in list(_folders(filters))[:MAX_CHECKED]:
             of_files = await store.count(reading, FacetQuery(key="folder", limit=COMPARED_VALUES, of="files"))
-            known = [one.value for facet in of_files for one in facet.values]
+            known = [uris.show(one.value) for facet in of_files for one in facet.values]
+            folder = uris.show(folder).rstrip("/")
             nearest = next((path for path in known if path.endswith("/" + folder.strip("/"))), None)
-            if nearest is not None and not any(f"{path}/".startswith(folder.rstrip("/") + "/") for path in known):
+            if nearest is not None and not any(f"{path}/".startswith(folder + "/") for path in known):
                 found.append(MissedFilter("folder", True, (), nearest_value=nearest))
         for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
             [*of_key] = await store.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))

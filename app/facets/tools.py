@@ -40,7 +40,7 @@ class ToolFacet(ToolResult):
     @classmethod
     def of(cls, facet: Facet) -> Self:
         """The entry of a facet."""
-        values = {_text(one.value): one.documents for one in facet.values}
+        values = {_text(one.value, is_string=[*facet.types] == ["string"]): one.documents for one in facet.values}
         return cls.show(facet, types=list(facet.types), values=values)
 
 
@@ -51,11 +51,11 @@ class FacetEntries(ToolResult):
     facets: list[ToolFacet] = Field(description="Keys, those with shared values first.")
 
 
-def _text(value: Any) -> str:
-    """A value as a key of an object: JSON, but strings have no quotes unless they would read as another type."""
+def _text(value: Any, *, is_string: bool) -> str:
+    """A value as a key of an object: JSON, but strings have no quotes unless they may be read as another type."""
     if not isinstance(value, str):
         return json.dumps(value)
-    return json.dumps(value, ensure_ascii=False) if _LITERAL.fullmatch(value) else value
+    return json.dumps(value, ensure_ascii=False) if not is_string and _LITERAL.fullmatch(value) else value
 
 
 async def list_facets(given: ListFacetsArguments, context: ToolContext) -> FacetEntries:

@@ -56,7 +56,9 @@ def sentences(missed: Iterable[MissedFilter]) -> list[str]:
     """Says what to change in each condition, such as "team: did you mean Firmware? Values are case-sensitive."."""
     found = []
     for one in missed:
-        if one.nearest_key is not None:
+        if one.nearest_moment is not None:
+            found.append(f"{one.key}: the nearest document was created at {one.nearest_moment:%Y-%m-%dT%H:%M:%SZ}.")
+        elif one.nearest_key is not None:
             found.append(f"metadata.{one.key}: no document has this key. Did you mean {one.nearest_key}?")
         elif one.nearest_value is not None and one.of_type is not None:
             found.append(f"{one.key}: did you mean {json.dumps(one.nearest_value)}, a {one.of_type}?")

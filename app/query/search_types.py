@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -393,7 +394,7 @@ _EXPLAIN, _GUIDANCE, _BOOST = map(Hit._fields.index, ("explain", "guidance", "bo
 
 @dataclass(frozen=True, slots=True)
 class MissedFilter:
-    """A condition on metadata or a folder that no document meets, with the nearest stored key or value, if any.
+    """A condition that no document meets: on metadata, a folder or the time of creation; with what is nearest to it.
 
     `present` are the commonest values of the key, or the commonest keys if no document has it. `of_type` is the type of
     the nearest value, if the condition has another type; for a range, the type of the values, if the bounds have
@@ -407,6 +408,7 @@ class MissedFilter:
     nearest_value: Any = None
     same_letters: bool = False
     of_type: str | None = None
+    nearest_moment: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def _not_empty(group: SearchFilters) -> SearchFilters:
 
 
 _Group = Annotated["SearchFilters", AfterValidator(_not_empty)]
-_UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
+UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
 _FileType = Annotated[
     str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$"), AfterValidator(lambda one: one.lstrip(".").lower())
 ]
@@ -123,12 +123,12 @@ class SearchFilters(field_types.WireModel):
     )
     created_after: field_types.Moment | None = Field(None, description="Only documents created at this time or later.")
     created_before: field_types.Moment | None = Field(None, description="Only documents created before this time.")
-    uri_prefix: _UriPart | None = Field(
+    uri_prefix: UriPart | None = Field(
         None,
         description="Only documents whose URI begins so; of files, a path or a URI.",
         examples=["https://wiki.example/"],
     )
-    folder: _UriPart | None = Field(
+    folder: UriPart | None = Field(
         None, description="Only documents in this folder, at any depth; a path or a URI.", examples=["/srv/notes/2026"]
     )
     file_types: _FileTypes | None = Field(

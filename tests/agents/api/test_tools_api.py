@@ -109,6 +109,50 @@ async def test_a_document_is_read_and_deleted_by_the_uri_that_a_passage_shows_ev
     assert (await refused(caller, "get_document", document_id=key))[0] == 404
 
 
+async def test_a_search_is_restricted_to_documents_by_the_id_or_uri_that_a_passage_shows_and_to_a_folder(
+    caller: Caller,
+) -> None:
+    key = "0b0e8c9e-6f0a-4c55-9d0b-3f3a2a8d9c11"
+    for uri in ("notes/a.md", "file:///srv/my%20notes/b.md", key):
+        await caller.add(LIME + uri, uri=uri)
+    without_uri = (await caller.add(LIME))["document_id"]
+    passages = (await caller.call("search_documents", query="lime mortar"))["results"]
+    shown = [passage.get("uri") or passage["document_id"] for passage in passages]
+    assert len(shown) == 4
+
+    async def found(tool: str = "search_documents", **arguments: Any) -> list[str]:
+        given = {"chunk_id": passages[0]["chunk_id"]} if tool == "find_similar_chunks" else {"query": "lime mortar"}
+        return [
+            one.get("uri") or one["document_id"] for one in (await caller.call(tool, **given, **arguments))["results"]
+        ]
+
+    for given in shown:
+        assert await found(document_ids=[given]) == [given]
+    assert set(await found(document_ids=[without_uri, shown[0]])) == {without_uri, shown[0]}
+    assert await found("find_similar_chunks", document_ids=[shown[1]]) == [shown[1]]
+    assert await found(document_ids=[]) == await found(document_ids=["11111111-1111-4111-8111-111111111111"]) == []
+    status, problem = await refused(caller, "search_documents", query="lime", document_ids=[key, "b.md"])
+    assert (status, problem["errors"][0]["field"]) == (404, "document_ids[1]")
+    assert await found(folder="/srv/my notes") == await found(folder="/srv") == ["/srv/my notes/b.md"]
+    nearest = await caller.call("search_documents", query="lime mortar", folder="my notes")
+    assert nearest["no_results_because"].endswith("folder: did you mean /srv/my notes?")
+
+
+async def test_what_was_not_searched_as_written_is_told_in_sentences(caller: Caller) -> None:
+    await caller.add(LIME, uri="lime.md")
+    dropped = await caller.call("search_documents", query='"lime cement" mortar')
+    assert dropped["relaxed"] == ["No passage meets the quotes and required words, so they were not applied."]
+    unread = await caller.call("search_documents", query="mortar (AND")
+    assert unread["degraded"] == ["The expression could not be read, so its words were searched."]
+    assert {"relaxed", "degraded"}.isdisjoint(await caller.call("search_documents", query="lime mortar"))
+
+
+async def test_passages_are_counted_by_the_languages_whose_words_are_stemmed(caller: Caller) -> None:
+    for language in ("English", "German", "Polish", "Turkish", "Thai"):
+        await caller.add(f"Note in {language}", uri=f"{language}.md", language=language)
+    assert (await caller.call("knowledge_stats"))["languages"] == {"english": 1, "german": 1, "other": 3}
+
+
 async def test_a_type_without_entities_is_answered_by_the_types_that_there_are(caller: Caller) -> None:
     assert (await caller.call("list_entities", type="people"))["no_results_because"] == "There are no entities."
     await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
@@ -151,6 +195,10 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
         ("get_document", {"uri": "notes/lime.md"}, 422, "uri: Unknown field. Did you mean document_id?"),
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
+        ("delete_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
+        ("search_documents", {"query": "lime", "path": "notes"}, 422, "path: Unknown field. Did you mean folder?"),
+        ("search_documents", {"query": "lime", "uri": "a.md"}, 422, "uri: Unknown field. Did you mean document_ids?"),
+        ("find_similar_chunks", {"chunk_id": "a.md"}, 422, "chunk_id: Must be a UUID"),
         ("search", {"query": "lime"}, 404, "There is no such tool. Did you mean search_documents?"),
         ("list_documents", {"cursor": "x"}, 422, "cursor"),
         ("list_documents", {"created_after": "2026-01-31"}, 422, "are query, uri, metadata, limit, cursor."),

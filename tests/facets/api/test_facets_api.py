@@ -83,6 +83,33 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
     assert "hints" not in await caller.search("note")
 
 
+async def test_a_bound_of_the_time_of_creation_that_no_document_meets_is_answered_by_the_nearest_time(
+    caller: Caller,
+) -> None:
+    for year in (2024, 2026):
+        await caller.add(f"Note of {year}", uri=f"{year}.md", created_at=f"{year}-05-01T12:00:00Z")
+    for filters, hints in (
+        ({"created_after": "2026-05-02"}, ["created_after: the nearest document was created at 2026-05-01T12:00:00Z."]),
+        (
+            {"created_before": "2024-05-01"},
+            ["created_before: the nearest document was created at 2024-05-01T12:00:00Z."],
+        ),
+        ({"created_after": "2025-01-01", "created_before": "2026-01-01"}, []),
+    ):
+        answer = (await caller.client.post("/api/rag/search", json={"query": "note", "filters": filters})).json()
+        assert answer["hints"][1:] == hints
+        of_tool = (await caller.call("search_documents", query="note", **filters))["no_results_because"]
+        assert of_tool == " ".join(answer["hints"])
+
+
+async def test_a_string_that_looks_like_a_number_is_listed_in_quotes_only_beside_other_types(caller: Caller) -> None:
+    for number, metadata in enumerate(({"id": "7", "year": 7}, {"id": "x", "year": "7"})):
+        await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
+    listed = {one["key"]: list(one["values"]) for one in (await caller.call("list_facets"))["facets"]}
+    assert listed == {"id": ["7", "x"], "year": ["7", '"7"']}
+    assert (await caller.call("search_documents", query="note", metadata={"id": "7"}))["results"]
+
+
 async def test_a_value_beyond_the_compared_ones_is_not_called_missing(caller, monkeypatch) -> None:
     for number, metadata in enumerate(STORED):
         await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
@@ -101,7 +128,12 @@ async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> Non
             body = {"query": "note", "filters": filters}
             answer = (await caller.client.post("/api/rag/search", json=body)).json()
             assert answer["hints"] == ["The filters and exclusions leave out every document.", *hints]
-    for folder in ("notes", "notes/"):
+    await caller.add("Note of a file", uri="file:///srv/my%20notes/four.md")
+    answer = (
+        await caller.client.post("/api/rag/search", json={"query": "note", "filters": {"folder": "my notes"}})
+    ).json()
+    assert answer["hints"][1:] == ["folder: did you mean /srv/my notes?"]
+    for folder in ("notes", "notes/", "/srv/my notes", "file:///srv/my%20notes"):
         other = {"query": "note", "filters": {"folder": folder, "file_types": ["pdf"]}}
         assert len((await caller.client.post("/api/rag/search", json=other)).json()["hints"]) == 1
     await caller.add("What follows the last dot is no suffix.", uri="notes/at 5.30 h")
