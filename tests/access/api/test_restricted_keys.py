@@ -258,6 +258,12 @@ def _posted_reads(world: World, side: Side) -> Iterator[Request]:
     for one in (side.document_id, world.hidden_id):
         uri = {"uri": f"stepwell://documents/{one}"}
         yield "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": uri}
+    for only in (
+        {"document_ids": [hidden.uri]},
+        {"document_ids": [seen.uri, world.hidden_id]},
+        {"folder": hidden.team},
+    ):
+        yield "POST", f"{RAG}/tools/search_documents", {"query": "copper", **only}
     for name, arguments in _arguments("copper", world, side).items():
         if "query" not in (arguments or {"query": ""}):
             yield "POST", f"{RAG}/tools/{name}", arguments
