@@ -109,14 +109,22 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
-    missed = []
-    if not (rows or after):
-        missed = await answer_hints.find_missed(only.filters, context.user_id, db=context.services.db)
     return tool_results.DocumentList(
         documents=[tool_results.ToolDocument.show(document) for document in shown],
         next_cursor=more,
-        no_results_because=" ".join(answer_hints.sentences(missed)) or None,
+        no_results_because=None if rows or after else await _nothing_listed(only, context),
     )
+
+
+async def _nothing_listed(only: DocumentFilter, context: ToolContext) -> str | None:
+    """The sentences that say what to change in the filters, the uri or the words; None if there is nothing to say."""
+    missed = await answer_hints.find_missed(only.filters, context.user_id, db=context.services.db)
+    found = answer_hints.sentences(missed)
+    if only.uri is not None and not found:
+        found.append("No document has this uri: `query` finds documents by words of theirs.")
+    elif only.words and not found:
+        found.append("No title and uri have all these words: use fewer, or search_documents for what texts say.")
+    return " ".join(found) or None
 
 
 async def get_document(given: GetDocumentArguments, context: ToolContext) -> tool_results.DocumentText:

@@ -21,7 +21,7 @@ SEARCH_OPTIONS = {
     *SearchRequest.model_fields,
     *SearchRequest.moved,
     *Ranking.model_fields,
-    *("created_after", "created_before", "file_types", "uri_prefix"),
+    *("created_after", "created_before", "file_types", "folder", "uri_prefix"),
 }
 """Options of a search over REST. An unknown argument with such a name is hardly meant as a key of metadata."""
 

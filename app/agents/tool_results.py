@@ -180,7 +180,7 @@ class DocumentList(ToolResult):
 
     documents: list[ToolDocument] = Field(description="Documents, newest first.")
     next_cursor: str | None = Field(None, description="Value of `cursor` for the next page; absent on the last page.")
-    no_results_because: str | None = Field(None, description="What to change in `metadata`.")
+    no_results_because: str | None = Field(None, description="What to change, if no document is listed.")
 
 
 class DocumentText(ToolDocument):

@@ -185,6 +185,21 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
     assert await uris(query="0", metadata={"year": {"gte": 2021}}) == []
 
 
+async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
+    await caller.add("# Tide\n\nHigh water.", uri="tides/one.md", metadata={"year": 2020})
+    for arguments, words in (
+        (
+            {"query": "the document about tides"},
+            "No title and uri have all these words: use fewer, or search_documents",
+        ),
+        ({"uri": "one.md"}, "No document has this uri: `query` finds documents"),
+        ({"query": "tide", "metadata": {"yaer": 2020}}, "metadata.yaer: no document has this key. Did you mean year?"),
+    ):
+        listed = await caller.call("list_documents", **arguments)
+        assert (listed["documents"], listed["no_results_because"].startswith(words)) == ([], True), listed
+    assert "no_results_because" not in await caller.call("list_documents", query="tide")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "status", "words"),
     [
@@ -202,6 +217,7 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("search", {"query": "lime"}, 404, "There is no such tool. Did you mean search_documents?"),
         ("list_documents", {"cursor": "x"}, 422, "cursor"),
         ("list_documents", {"created_after": "2026-01-31"}, 422, "are query, uri, metadata, limit, cursor."),
+        ("list_documents", {"folder": "notes"}, 422, "are query, uri, metadata, limit, cursor."),
         ("search_documents", {"query": "lime", "file_types": ["md"]}, 422, "The arguments are query, "),
         ("add_document", {"content": " "}, 422, "Must contain visible text"),
         ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
