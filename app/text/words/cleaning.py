@@ -94,7 +94,9 @@ _NOTES = (
     _REPAIR_NOTE,
 )
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
-_HYPHENS = ("-", "\u2010")
+_TYPESET_HYPHEN = "\u2010"
+"""What typesetters write, and no program: a line that ends with it is text, whatever it begins with."""
+_HYPHENS = ("-", _TYPESET_HYPHEN)
 _AFTER_LETTER = rf"(?=\n)(?:(?<=[^\W\d_].)|(?<=[{characters.ACCENT}].))"
 _SOFT_HYPHEN = re.compile(f"\u00ad{_AFTER_LETTER}")
 _LINE_END_MARK = re.compile(f"[\u00ac\u2e17]{_AFTER_LETTER}")
@@ -342,7 +344,8 @@ def _without_line_end_hyphens(text: str, words: Words) -> str:
             kept.append("\n" + line)
             fenced ^= _FENCE.match(line) is not None
             prose = not fenced and (_NOT_PROSE.match(line) is None or _INDENTED_PROSE.match(line) is not None)
-        above = line if prose and line.endswith(_HYPHENS) and line[-2:-1].islower() else ""
+        divided = (line.endswith(_TYPESET_HYPHEN) and not fenced) or (prose and line.endswith(_HYPHENS))
+        above = line if divided and line[-2:-1].islower() else ""
     return "".join(kept)[1:]
 
 

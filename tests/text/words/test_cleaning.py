@@ -122,6 +122,8 @@ def test_what_scanners_and_editors_leave_behind_is_removed(dirty, expected):
         ("the well-\nness and self-\nishness", "the wellness and selfishness"),
         ("gre\u2010\nping of files", "greping of files"),
         ("    named input files for a pat‐\n    tern", "    named input files for a pattern"),
+        ("    -o, --output takes  op‐\n    tions", "    -o, --output takes  options"),
+        ('    (MQTT) equals  "pub‐\n    lish"', '    (MQTT) equals  "publish"'),
         ("the high\u00ad\nway, the har¬\nbour, die Hafen⸗\nbehörde", "the highway, the harbour, die Hafenbehörde"),
         ("the har\u200d¬ \nbour of the har⸗ \nbour", "the harbour of the harbour"),
         ("sous la cite\u0301\u00ad\nrne, cite\u0301\u00ac\nrne", "sous la citérne, citérne"),
@@ -150,6 +152,7 @@ def test_a_word_that_is_divided_at_the_end_of_a_line_is_joined_and_a_compound_ke
         *("Vor-\nund Nachteile", "Hafen-\noder Liegegebühr", "Pre-\nand post-war", "pré-\net post-opératoire"),
         *("pre-\nto post-war", "    let foo-\n    bar", "- foo-\nbar", "```\nlet foo-\nbar\n```", "    foo-\nbar"),
         *("# foo-\nbar", "A-\nb", "foo-\nBar", "10-\n20", "foo -\nbar"),
+        *("```\nthe pat‐\ntern\n```", "> the pat‐\n> tern", "    -o, --out-\n    put takes"),
     ],
 )
 def test_letters_joiners_suspended_hyphens_and_those_outside_prose_are_left_alone(kept):
