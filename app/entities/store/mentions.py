@@ -254,10 +254,14 @@ async def set_version(db: Writing, document_id: UUID, *, version: int) -> None:
 
 
 async def version_to_link(db: Reading, document_id: UUID) -> str:
-    """Identifies the stored version of a document and whether it has been linked; empty if the document is gone."""
-    query = sa.select(_d.updated_at, _d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    row = (await db.execute(query)).one_or_none()
-    return "" if row is None else f"{row.updated_at.isoformat()} {row.names_version}"
+    """Identifies the stored version of a document, its chunks, and whether it has been linked; empty if it is gone.
+
+    A version that is only cut again keeps the time of its last change, but its chunks have other numbers.
+    """
+    first = sa.select(_c.chunk_no).where(_c.user_id == db.user_id, _c.document_id == document_id, _c.chunk_index == 0)
+    query = sa.select(_d.updated_at, _d.names_version, first.scalar_subquery().label("first_no"))
+    row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
+    return "" if row is None else f"{row.updated_at.isoformat()} {row.names_version} {row.first_no}"
 
 
 async def list_unlinked(db: Reading, *, version: int, limit: int) -> list[UUID]:

@@ -22,7 +22,7 @@ from app.documents.store import document_rows, hidden_chunks, staged_documents
 from app.documents.store import documents as store_documents
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
-from app.entities.linking import mention_refresh
+from app.entities.linking import mention_extraction, mention_refresh
 from app.enums import Vector
 from app.jobs import operations as job_operations
 from app.jobs import store as jobs
@@ -354,6 +354,31 @@ async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queue
     assert await large_documents.queue_change(draft, tenant.user_id, tenant.services(), source=source) is None
     await _work(tenant)
     await _assert_as_stored_whole(tenant, stored, "The stair before.", metadata={"n": 1})
+
+
+async def test_a_document_that_is_cut_again_while_a_job_links_it_is_linked_as_a_whole(tenant, owner, monkeypatch) -> None:
+    stored = await _queue(tenant, NEW)
+    services = tenant.services()
+    assert await workers.run_next(services, [large_documents.KIND], user_id=tenant.user_id)
+    real, calls = mention_extraction.relink_chunks, itertools.count(1)
+
+    async def dying(*args: Any, **options: Any) -> None:
+        if next(calls) == 2:
+            raise Killed
+        await real(*args, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(mention_extraction, "relink_chunks", dying)
+        await _work(tenant)
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    async with tenant.db.reading(tenant.user_id) as reading:
+        source = await store_documents.source(reading, stored.document_id)
+    again = document_drafts.hash_document(document_patches.clean_document(source))
+    await large_documents.queue_change(again, tenant.user_id, services, source=source)
+    assert await workers.run_next(services, [large_documents.KIND], user_id=tenant.user_id)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, stored, NEW)
+    await _assert_sound(tenant)
 
 
 async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(database, owner, monkeypatch) -> None:
