@@ -143,6 +143,7 @@ STEPS = {
     "unindex": hidden_chunks,
     "delete_ended": staged_documents,
 }
+LINKING = {"relink_chunks": mention_extraction}
 
 
 class Killed(BaseException):
@@ -151,7 +152,8 @@ class Killed(BaseException):
 
 async def _work_until_killed(tenant: Tenant, owner: Any, step: str, *, call: int, does_it: bool = False) -> None:
     """Run jobs to a call of a step, before or after which the worker dies, and let its lease end."""
-    real, calls = getattr(STEPS[step], step), itertools.count(1)
+    module = (STEPS | LINKING)[step]
+    real, calls = getattr(module, step), itertools.count(1)
 
     async def dying(*args: Any, **options: Any) -> Any:
         is_last = next(calls) == call
@@ -161,7 +163,7 @@ async def _work_until_killed(tenant: Tenant, owner: Any, step: str, *, call: int
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(STEPS[step], step, dying)
+        patch.setattr(module, step, dying)
         with pytest.raises(Killed):
             await _work(tenant)
     await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
@@ -356,21 +358,11 @@ async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queue
     await _assert_as_stored_whole(tenant, stored, "The stair before.", metadata={"n": 1})
 
 
-async def test_a_document_that_is_cut_again_while_a_job_links_it_is_linked_as_a_whole(tenant, owner, monkeypatch) -> None:
+async def test_a_document_that_is_cut_again_while_a_job_links_it_is_linked_as_a_whole(tenant, owner) -> None:
     stored = await _queue(tenant, NEW)
     services = tenant.services()
     assert await workers.run_next(services, [large_documents.KIND], user_id=tenant.user_id)
-    real, calls = mention_extraction.relink_chunks, itertools.count(1)
-
-    async def dying(*args: Any, **options: Any) -> None:
-        if next(calls) == 2:
-            raise Killed
-        await real(*args, **options)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(mention_extraction, "relink_chunks", dying)
-        await _work(tenant)
-    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    await _work_until_killed(tenant, owner, "relink_chunks", call=2)
     async with tenant.db.reading(tenant.user_id) as reading:
         source = await store_documents.source(reading, stored.document_id)
     again = document_drafts.hash_document(document_patches.clean_document(source))
