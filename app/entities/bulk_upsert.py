@@ -188,6 +188,8 @@ async def plan(db: Reading, lines: Sequence[Line]) -> EntityPlan:
     origins = await entities.origins(db, by_id.union(*named.values()))
     stored = {one for one in by_id if origins.get(one, "text") != "text"}
     stored |= {step.entity_id for step in planned.steps.values() if step.line.entity_id is not None}
+    # A stored member stays one, also if only texts still name it.
+    stored.update(*(step.before.members for step in planned.steps.values() if step.before is not None))
     added = {one for one, origin in origins.items() if origin == "user"}
     own_named = {key: added.intersection(ids) for key, ids in named.items()}
     extracted_named = {key: set(ids) - added for key, ids in named.items()}

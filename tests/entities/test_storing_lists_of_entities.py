@@ -10,6 +10,7 @@ from harness import Tenant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.documents import operations as documents
 from app.entities import bulk_upsert
 from app.entities import operations as entities
 from app.entities.bulk_upsert import Line
@@ -112,3 +113,13 @@ async def test_a_member_is_the_entity_of_another_line_rather_than_one_in_metadat
     listed = await entities.page(tenant.user_id, db=tenant.db, limit=10, only=EntityFilter(origin="user"))
     stored = {entity.name: entity for entity in listed}
     assert stored["Choir"].members == (stored["Ana Torres"].entity_id,)
+
+
+async def test_a_team_keeps_a_member_that_only_texts_still_name(tenant: Tenant) -> None:
+    note = await tenant.add("The landing.", "note", metadata={"author": "Ana Torres"})
+    await tenant.add("Ana Torres sang.", "song")
+    choir = await linking.add_entity(tenant, "Choir", type="team", members=("Ana Torres",))
+    await documents.delete(note.document_id, tenant.user_id, db=tenant.db)
+    context = {"db": tenant.db, "embedder": tenant.embedder}
+    changed = await entities.change(choir.entity_id, {"role": "alto"}, tenant.user_id, **context)
+    assert (changed.role, changed.members) == ("alto", choir.members)
