@@ -65,7 +65,7 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: ment
     sections = {row.entity_id: name for one in reversed(documents) for row, name in one.in_sections.items()}
     given = titles | sections
     if tags := [tag for one in documents for tag in one.tags]:
-        await _store_tags(db, tags)
+        await _store_tags(db, tags, before)
     if not given:
         return
     several = {entity for entity, name in given.items() if names.is_searched_heading(name.key)}
@@ -79,14 +79,19 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: ment
     await name_changes.record_new(db, new, in_gazetteer=False)
 
 
-async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
-    """Store the entities that metadata names, and record the new names for other documents."""
+async def _store_tags(db: Writing, found: Sequence[Tag], before: mentions.LinkedNames | None) -> None:
+    """Store the entities that metadata names, and record the new names for other documents.
+
+    An entity that only the former versions named gets the type that the new ones give it.
+    """
     tags: dict[UUID, Tag] = {}
     for tag in found:
         known = tags.get(tag.entity_id)
         if known is None or (tag.type == "person" and known.type != "person"):
             tags[tag.entity_id] = tag
     new = await mentions.ensure(db, list(tags.values()), origin="metadata")
+    if before is not None:
+        new |= await mentions.retype(db, [tag for entity, tag in tags.items() if entity in before.mentioned - new])
     changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
     aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
     if aliases:

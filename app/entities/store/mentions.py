@@ -123,6 +123,29 @@ async def ensure(db: Writing, named: Sequence[Name | Tag], *, origin: str) -> se
     return set(rows.scalars())
 
 
+_RETYPE = sql.inline(
+    """
+    UPDATE stepwell.entities AS e SET type = g.type, name = g.name
+    FROM unnest(:entity_ids::uuid[], :types::text[], :names::text[]) AS g (entity_id, type, name)
+    WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'metadata' AND e.type <> g.type
+      AND (SELECT true FROM stepwell.mentions AS m
+           WHERE m.user_id = :user_id AND m.entity_id = e.entity_id AND m.kind IN ('attendee', 'metadata')
+           LIMIT 1) IS NULL
+    RETURNING e.entity_id
+    """
+)
+
+
+async def retype(db: Writing, tags: Sequence[Tag]) -> set[UUID]:
+    """Give entities the types of tags if no stored document names them in metadata; returns those that have changed.
+
+    The mentions of the former versions of the documents with these tags must be deleted.
+    """
+    columns = {"entity_ids": [tag.entity_id for tag in tags], "types": [tag.type for tag in tags]}
+    binds = {"user_id": db.user_id, **columns, "names": [tag.text for tag in tags]}
+    return set(await db.scalars(_RETYPE, binds)) if tags else set()
+
+
 async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
     """The words that are names by themselves, and the pairs of words that are names or begin longer names."""
     binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}

@@ -8,6 +8,7 @@ import pytest
 from harness import Tenant
 
 from app.database import transactions
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.entities import operations as entities
 from app.entities.linking import mention_refresh
@@ -190,6 +191,18 @@ async def test_a_person_outranks_another_use_of_the_name_whichever_came_first(da
         for n, key in enumerate(order):
             await tenant.add(f"Note {n}.", metadata={key: "Ana Silva"})
         assert {m[2] for m in await linking.of_tenant(owner, tenant) if m[3] == "Ana Silva"} == {"person"}
+
+
+@pytest.mark.parametrize("patched", [False, True])
+async def test_the_type_of_an_entity_follows_metadata_that_is_corrected(tenant: Tenant, owner: Any, patched) -> None:
+    stored = await tenant.add("We met Stonehand.", "a", metadata={"people": ["Stonehand"]})
+    for before, after, kind in (("people", "team", "team"), ("team", "tags", "tag"), ("tags", "company", "company")):
+        if patched:
+            patch = {"metadata": {before: None, after: "Stonehand"}}
+            await document_patches.apply(stored.document_id, patch, tenant.user_id, tenant.services())
+        else:
+            await tenant.add("We met Stonehand.", "a", metadata={after: "Stonehand"})
+        assert {m[2] for m in await linking.of_tenant(owner, tenant) if m[3] == "Stonehand"} == {kind}
 
 
 NAMES = 100_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 1_000
