@@ -309,6 +309,8 @@ class _Linking:
     async def link_slice(self, chunk_nos: Sequence[int], start: int, db: Writing) -> None:
         """Link the chunks of a slice again, and record the progress."""
         some = chunk_nos[start : start + SLICE]
+        if not start:  # until these chunks mention them, another document that goes takes them along
+            await self._store_names_of_head(db)
         await mention_extraction.relink_chunks(db, some, keys=_keys(self.run))
         progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
         await self.run.advance(db, unit="chunks", total=len(chunk_nos), **progress)
@@ -319,13 +321,18 @@ class _Linking:
         Returns the name of the title and the former names.
         """
         before = await mentions.of_documents(db, [self.document_id])
-        (head,) = (await mentions.heads(db, [self.document_id])).values()
         await titles_and_headings.delete_headings(db, self.document_id)
+        title = await self._store_names_of_head(db, before)
+        await mentions.prune(db, replace(before, mentioned=frozenset()))
+        return title, before
+
+    async def _store_names_of_head(self, db: Writing, before: mentions.LinkedNames | None = None) -> names.Name | None:
+        """Store the entities of title and metadata. Returns the name of the title."""
+        (head,) = (await mentions.heads(db, [self.document_id])).values()
         title = names.title_name(head.title)
         found = metadata_names.of_document(title, head.metadata, head.extracted, _keys(self.run))
         await entities_from_documents.store(db, [entities_from_documents.DocumentNames(title, found)], before=before)
-        await mentions.prune(db, replace(before, mentioned=frozenset()))
-        return title, before
+        return title
 
     async def _page(self, first: int) -> Sequence[mentions.ChunkText]:
         async with self.run.db.searching(self.run.user_id) as reading:

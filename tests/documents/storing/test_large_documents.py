@@ -22,6 +22,7 @@ from app.documents.store import document_rows, hidden_chunks, staged_documents
 from app.documents.store import documents as store_documents
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
+from app.entities import operations as entities
 from app.entities.linking import mention_extraction, mention_refresh
 from app.enums import Vector
 from app.jobs import operations as job_operations
@@ -370,6 +371,23 @@ async def test_a_document_that_is_cut_again_while_a_job_links_it_is_linked_as_a_
     assert await workers.run_next(services, [large_documents.KIND], user_id=tenant.user_id)
     await _work(tenant)
     await _assert_as_stored_whole(tenant, stored, NEW)
+    await _assert_sound(tenant)
+
+
+async def test_names_stay_of_metadata_if_another_document_with_them_goes_while_a_job_links(tenant, monkeypatch) -> None:
+    other = await tenant.add("A note.", "other", title="Stair rail", metadata={"author": "Ana Silva"})
+    await tenant.add("Ana Silva laid it.", "text")
+    await _queue(tenant, NEW, title="Stair rail", metadata={"author": "Ana Silva"})
+    real = mention_refresh._Linking.store_names
+
+    async def then_without_the_other(linking: Any) -> None:
+        await real(linking)
+        await documents.delete(other.document_id, tenant.user_id, db=tenant.db)
+
+    monkeypatch.setattr(mention_refresh._Linking, "store_names", then_without_the_other)
+    await _work(tenant)
+    found = await entities.page(tenant.user_id, db=tenant.db, limit=10)
+    assert ("person", "Ana Silva", "metadata") in {(one.type, one.name, one.origin) for one in found}
     await _assert_sound(tenant)
 
 
