@@ -131,17 +131,23 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[metadata_names.Tag]:
     return metadata_names.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
 
 
-async def relink_chunks(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
-    """Replace the mentions in chunks, as if the chunks were stored now. Deleted chunks are skipped."""
+async def relink_chunks(
+    db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str], version: int | None = None
+) -> None:
+    """Replace the mentions in chunks, as if the chunks were stored now. Deleted chunks are skipped.
+
+    So are, with the `version` of the rules, those of documents that are left to a job: their names may not be stored.
+    """
     gazetteer = (await gazetteer_cache.current(db)).gazetteer
-    chunks = await mentions.chunk_texts_of(db, chunk_nos)
-    heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})
+    found = await mentions.chunk_texts_of(db, chunk_nos)
+    heads = await mentions.heads(db, {chunk.document_id for chunk in found}, version=version)
+    chunks = [chunk for chunk in found if chunk.document_id in heads]
     matchers = {document: Matcher.of(head, gazetteer, keys) for document, head in heads.items()}
     placed = [(chunk, matchers[chunk.document_id]) for chunk in chunks]
     await mentions.add(db, _titles(placed))
     extracted = await asyncio.to_thread(_extract, placed)
     wanted = await _mentions(db, extracted)
-    stored = await mentions.of_chunks(db, chunk_nos)
+    stored = await mentions.of_chunks(db, [chunk.chunk_no for chunk in chunks])
     new = [mention for mention in wanted if mention not in stored]
     mentioned = {mention.entity_id for mention in new}
     await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")

@@ -226,7 +226,7 @@ async def _follow(run: Run, batch: _Changes) -> int:
 
 async def _link_slice(run: Run, batch: _Changes, chunk_nos: Sequence[int]) -> None:
     async with run.db.locking(run.user_id) as writing:
-        await mention_extraction.relink_chunks(writing, chunk_nos, keys=_keys(run))
+        await mention_extraction.relink_chunks(writing, chunk_nos, keys=_keys(run), version=names.VERSION)
         await run.advance(writing, unit="chunks", **batch.progress(chunk_nos[-1]))
 
 

@@ -99,10 +99,12 @@ async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkTex
     return sorted(map(_place, found), key=lambda one: one.chunk_no)
 
 
-async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, DocumentHead]:
-    """The title and metadata of the existing documents among these."""
+async def heads(db: Reading, document_ids: Iterable[UUID], *, version: int | None = None) -> dict[UUID, DocumentHead]:
+    """The title and metadata of the existing documents among these, with `version` only of those that it has linked."""
     query = sa.select(_d.document_id, _d.title, _d.metadata, _d.extracted)
     query = query.where(_d.user_id == db.user_id, sql.among(_d.document_id, document_ids))
+    if version is not None:
+        query = query.where(_d.names_version >= version)
     return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 

@@ -374,6 +374,22 @@ async def test_a_document_that_is_cut_again_while_a_job_links_it_is_linked_as_a_
     await _assert_sound(tenant)
 
 
+async def test_a_document_left_to_a_job_that_follows_names_already_is_linked_afterwards(tenant, monkeypatch) -> None:
+    stored = await _queue(tenant, NEW)
+    await _work(tenant)
+    await tenant.add("A landing.", "landing", metadata={"author": "Ilse Brandt"})
+    real = mention_refresh._follow
+
+    async def after_a_change(*args: Any) -> int:
+        monkeypatch.setattr(mention_refresh, "_follow", real)
+        await _change(tenant, stored, metadata={"author": "Mara Veit"})
+        return await real(*args)
+
+    monkeypatch.setattr(mention_refresh, "_follow", after_a_change)
+    await _work(tenant)
+    await _assert_sound(tenant)
+
+
 async def test_names_stay_of_metadata_if_another_document_with_them_goes_while_a_job_links(tenant, monkeypatch) -> None:
     other = await tenant.add("A note.", "other", title="Stair rail", metadata={"author": "Ana Silva"})
     await tenant.add("Ana Silva laid it.", "text")
