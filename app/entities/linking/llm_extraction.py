@@ -76,6 +76,8 @@ async def _extract(run: workers.Run) -> int:
             saved = await llm_entities.save(writing, document_id, content_hash=content_hash, extracted=found)
             if saved:
                 await mention_refresh.relink(writing, document_id, keys=options.entity_keys)
+        if await llm_entities.content_hash(writing, document_id) not in (None, content_hash):
+            await enqueue(writing, [document_id])  # the write of this text may have taken the job for one that waits
         await run.finish(writing)
     return len(found or ())
 

@@ -1,5 +1,6 @@
 """A job links the entities that a language model names in a document; storing it neither waits nor fails with it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -111,6 +112,27 @@ async def test_names_that_occur_in_the_text_are_stored_and_linked_and_go_with_th
 async def _mentions(owner: Any, tenant: Tenant, document_id: UUID) -> list[tuple[Any, ...]]:
     query = "SELECT entity_id, kind, count FROM stepwell.mentions WHERE user_id = $1 AND document_id = $2"
     return [tuple(row) for row in await owner.fetch(query, tenant.user_id, document_id)]
+
+
+async def test_a_text_that_is_replaced_while_its_job_begins_is_asked_about_too(
+    tenant: Tenant, services: Services, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tenant.add("Ana Silva left.", "note")
+    real, running = jobs.enqueue_for_documents, list[asyncio.Task[int | None]]()
+
+    async def then_the_job_begins(db: Writing, kind: str, document_ids: Any) -> None:
+        await real(db, kind, document_ids)
+        running.append(asyncio.create_task(_run_job(tenant, services)))
+        while not provider.requests:  # noqa: ASYNC110 - the fake server sets no event
+            await asyncio.sleep(0.01)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "enqueue_for_documents", then_the_job_begins)
+        await tenant.add(TEXT, "note")
+    await asyncio.gather(*running)
+    assert await _run_job(tenant, services) == 3
+    assert await _extracted(tenant) == STORED
+    assert await _run_job(tenant, services) is None
 
 
 async def test_a_model_that_fails_leaves_the_document_stored_and_the_job_waiting(tenant, services, provider, owner):
