@@ -187,8 +187,9 @@ async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services
 async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVectors) -> bool:
     """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
     source = recut.source
-    # The language model has been asked about the text already.
-    options = dataclasses.replace(services.chunking_options, llm_entities=False)
+    options = services.chunking_options
+    if recut.draft.content == source.document.content:  # the language model has been asked about the text already
+        options = dataclasses.replace(options, llm_entities=False)
     try:
         if large_documents.needs_job(recut.draft) and not recut.same:
             uncut = dataclasses.replace(recut.draft, chunks=())

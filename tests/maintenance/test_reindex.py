@@ -147,6 +147,20 @@ async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_cha
     await tenant.assert_sound()
 
 
+async def test_the_language_model_is_asked_again_about_a_text_that_is_cleaned_in_another_way(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tenant.add("A short note on lime.", "short")
+    changed = await tenant.add("Set in Garamond.", "long")
+    tenant.chunking_options = ChunkingOptions(llm_entities=True)
+    clean = cleaning.clean
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION + 1)
+    monkeypatch.setattr(cleaning, "clean", lambda text: clean(text.replace("Garamond", "")))
+    assert (await _reindex(tenant)).cut == 2
+    query = "SELECT payload ->> 'document_id' FROM stepwell.jobs WHERE user_id = $1 AND kind = 'extract_entities'"
+    assert [row[0] for row in await owner.fetch(query, tenant.user_id)] == [str(changed.document_id)]
+
+
 FORMER: dict[str, tuple[Upload, str, Any, str, Any]] = {
     "digits beyond ASCII": (
         Upload("شهریه ۳۵۰ تومان است."),
