@@ -198,7 +198,7 @@ async def test_without_search_neither_operations_nor_tools_show_a_source(caller,
             await asked.client.patch(path, json={"watch": True}),
             await asked.client.post("/api/rag/tools/sync_source", json=named),
         ]
-        assert ["quibblewort" in answer.text for answer in answers] == [asked is caller] * 2
+        assert ["quibblewort" in answer.text for answer in answers] == [asked is caller] * 2, answers[1].text
     for answer in (await writer.client.post(f"{path}/sync"), await writer.client.delete(path)):
         assert (answer.is_success, "quibblewort" in answer.text) == (True, False)
 
