@@ -65,7 +65,7 @@ WORDS = (
 RICH = ("{", "}", "{a}", "\\b ", "\\u1234?", "\\'e9", "\\cell", "\\row", "\\intbl ", "\\par\n", "{\\*\\a b}", "\\bin9 ")
 CUES = ("1\n", "00:01.000 --> 00:02.000\n", "00:00:01,0 --> ", "<v ", "<v a>", "<", ">", "{\\", "}", "&amp;", " ", "\n")
 CELLS = ("![](data:", "![", "](", ")", "\\r", "\\u001b[0", "\\n", "```", "`", " ", "a")
-MESSAGES = ("From a 12:30 b\n", "From ", "\n", ">", "Subject: a\n", "a\n", "--b\n", "=?utf-8?q?a?= ")
+MESSAGES = ("From a 12:30 2011\n", "From ", "\n", ">", "Subject: a\n", "a\n", "--b\n", "=?utf-8?q?a?= ")
 ELEMENTS = ("<text:p>a</text:p>", "<text:list>a</text:list>", "<text:s/>", "<!---->", "a", "\n", "&amp;")
 SOURCE = (
     "def a(b):\n", "  class A {\n", "a b(", "@a(\n", "# a\n", "(", "){\n", "}\n", "static a *", "<a", "a AS (\n",
@@ -118,6 +118,7 @@ TOKENS_OF = {
     "RTF": RICH,
     "transcript": CUES,
     "notebook": CELLS,
+    "outputs of a notebook": CELLS,
     "mailbox": MESSAGES,
     "OpenDocument": ELEMENTS,
 }
@@ -175,8 +176,11 @@ WORK: dict[str, Callable[[str], object]] = {
     "words of RTF": lambda text: list(rtf.content(b"{\\rtf1 %s}" % text.encode("ascii", "replace"))),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
+    "outputs of a notebook": reading(
+        notebook, '{"cells": [{"cell_type": "code", "outputs": [{"output_type": "stream", "text": "', '"}]}]}'
+    ),
     "chat": reading(json_list, '{"messages": [{"ts": "1700000000", "user": "a", "text": "', '"}]}'),
-    "mailbox": reading(mail, "From a 12:30 b\n"),
+    "mailbox": reading(mail, "From a 12:30 2011\n"),
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
     "columns": lambda text: header_rows.columns([str(number) for number in range(len(text))]),
     "words left out": lambda text: compare("x", text),
