@@ -48,9 +48,10 @@ _CODE = (
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s+html|html[\s>])", re.I | re.S
 )
-_PDF = re.compile(rb".{0,1019}?%PDF-", re.S)  # a PDF may have other bytes before its header
+_PDF, _LATE_PDF = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,1000}+%PDF-"), re.compile(rb".{0,1019}?%PDF-", re.S)
+"""The beginning of a PDF. It may have other bytes before its header."""
 _MBOX = re.compile(
-    rb"From (?:[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{1,100}[: ]"
+    rb"From (?:(?=[^\r\n]*\d{4})[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n(?:>From |[!-9;-~]{1,100}[ \t]?:)"
     rb"|[^\s@]{1,250}@[^\s@]{1,250}\r?\n[!-9;-~]{1,100}:)"
 )
 _PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
@@ -184,6 +185,8 @@ def sniff(raw: bytes, name: str) -> FileFormat:
     if (signed := _sign(head, "encoded")) is not None:
         return signed
     named = by_suffix(name)
+    if _LATE_PDF.match(head) and (named.content == "binary" or not has_suffix(name)):  # not a text about PDF
+        return BY_NAME["pdf"]
     if named == JSON and _RECORDS.match(head):
         return JSON_LIST
     if named.content != "binary":
