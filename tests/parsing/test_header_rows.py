@@ -273,6 +273,19 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
     assert voss.warnings == ("Left out as text boxes: 1 line.",)
 
 
+def test_repeated_cells_of_an_ods_are_all_shown_as_in_the_sheet(read: Read) -> None:
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    value = '<table:table-cell office:value-type="percentage" office:value="0.2" table:number-columns-repeated="2">'
+    rows = (
+        f"<table:table-row>{cell.format('Lime')}{cell.format('Clay')}</table:table-row>"
+        f'<table:table-row table:number-rows-repeated="2">{value}<text:p>20 %</text:p></table:table-cell>'
+        "</table:table-row>"
+    )
+    table = f'<office:spreadsheet><table:table table:name="S">{rows}</table:table></office:spreadsheet>'
+    documents = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
+    assert [one.text for one in documents] == ["Lime: 20 %\nClay: 20 %"] * 2
+
+
 def test_a_column_without_any_value_is_named(read: Read) -> None:
     (*_, last) = read(b"name;note;size\nbolt;;3\nnut; ;\n", "a.csv")
     assert last.warnings == ("Left out as columns without a value: note.",)

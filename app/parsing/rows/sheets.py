@@ -318,27 +318,29 @@ def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
     for table in root.iter(f"{_TABLE}table"):
         name = table.get(f"{_TABLE}name", "")
         parts[name] = found = SheetParts(texts={}, merged=[])
-        for place, cell in _cells_of(table):
+        for rows, columns, cell in _cells_of(table):
+            place = rows.start, columns.start
             for comment in cell.iter(f"{_OFFICE}annotation"):
                 text = " ".join(" ".join(paragraph.itertext()) for paragraph in comment.iter("{*}p"))
                 left_out.append(LeftOut("comments of cells", text, f"sheet {name}"))
-            rows, columns = (int(cell.get(f"{_TABLE}number-{what}-spanned", 1)) for what in ("rows", "columns"))
-            if rows > 1 or columns > 1:
-                found.merged.append((place, (place[0] + rows - 1, place[1] + columns - 1)))
+            height, width = (int(cell.get(f"{_TABLE}number-{what}-spanned", 1)) for what in ("rows", "columns"))
+            if height > 1 or width > 1:
+                found.merged.append((place, (place[0] + height - 1, place[1] + width - 1)))
             if cell.get(f"{_OFFICE}value-type") in _NUMBERS:
-                found.texts[place] = " ".join("".join(p.itertext()) for p in cell.iterfind("{*}p"))
+                text = " ".join("".join(p.itertext()) for p in cell.iterfind("{*}p"))
+                found.texts.update(dict.fromkeys(itertools.product(rows, columns), text))
     return parts, left_out
 
 
-def _cells_of(table: Any) -> Iterator[tuple[Place, Any]]:
-    """The cells of an OpenDocument table. A repeated cell is returned once, at its first place."""
-    row = 0
+def _cells_of(table: Any) -> Iterator[tuple[range, range, Any]]:
+    """The cells of an OpenDocument table, each with the rows and the columns in which it is repeated."""
+    rows = range(0)
     for element in table.iter(f"{_TABLE}table-row"):
-        column = 0
+        rows = range(rows.stop, rows.stop + int(element.get(f"{_TABLE}number-rows-repeated", 1)))
+        columns = range(0)
         for cell in element.iterchildren(*_CELLS):
-            yield (row, column), cell
-            column += int(cell.get(f"{_TABLE}number-columns-repeated", 1))
-        row += int(element.get(f"{_TABLE}number-rows-repeated", 1))
+            columns = range(columns.stop, columns.stop + int(cell.get(f"{_TABLE}number-columns-repeated", 1)))
+            yield rows, columns, cell
 
 
 def show_number(value: float, code: str) -> str:
