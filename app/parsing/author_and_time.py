@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from app.enums import Json
+from app.text.structure import frontmatter
 
 _NOBODY = frozenset(
     {
@@ -43,8 +44,11 @@ def _split(separator: re.Pattern[str], name: str) -> list[str]:
 
 def parse_moment(text: str) -> datetime | None:
     """Reads an ISO 8601 time, in UTC if it has no zone, and converts it to UTC. None for other text."""
+    written = text.strip()
+    if written.isdecimal() and len(written) > frontmatter.LONGEST_DATE:
+        return None
     try:
-        found = datetime.fromisoformat(text.strip())
+        found = datetime.fromisoformat(written)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None

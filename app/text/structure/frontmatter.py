@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
 
 DATE_FIELDS = ("created_at", "date", "created")
 """The fields with the date of a text or record. The first that is given counts."""
+LONGEST_DATE = len("YYYYMMDD")
+"""Digits of a date. Python takes the ninth of more digits, such as milliseconds since 1970, for a separator."""
 MAX_FRONTMATTER_BYTES = 65_536
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
 _NUMBER = "tag:stepwell,2026:number"
@@ -145,8 +147,11 @@ def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str
     raw = next(filter(None, map(metadata.get, DATE_FIELDS)), None)
     if raw is None:
         return None, ()
+    written = re.sub(r"\s+(?=[Z+-])", "", str(raw).strip())
     try:
-        moment = datetime.fromisoformat(re.sub(r"\s+(?=[Z+-])", "", str(raw).strip()))
+        if written.isdecimal() and len(written) > LONGEST_DATE:
+            raise ValueError
+        moment = datetime.fromisoformat(written)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC), ()
     except (ValueError, OverflowError):
         return None, ("frontmatter's date is not an ISO 8601 date: ignored",)

@@ -45,9 +45,10 @@ def test_dates_are_read_in_utc_and_an_invalid_one_is_reported_and_ignored():
         assert parsed.created_at == datetime(2024, 5, 13, hour, tzinfo=UTC)
     parsed = frontmatter.parse("---\ncreated: 2024-05-13\nupdated: 2025-01-01\n---\nx")
     assert parsed.created_at == datetime(2024, 5, 13, tzinfo=UTC)
-    parsed = frontmatter.parse("---\ndate: soon\n---\nx")
-    assert parsed.created_at is None
-    assert parsed.warnings == ("frontmatter's date is not an ISO 8601 date: ignored",)
+    for value in ("soon", "1712012300000"):
+        parsed = frontmatter.parse(f"---\ndate: {value}\n---\nx")
+        assert parsed.created_at is None
+        assert parsed.warnings == ("frontmatter's date is not an ISO 8601 date: ignored",)
 
 
 @pytest.mark.parametrize(
