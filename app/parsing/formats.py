@@ -184,6 +184,11 @@ def sniff(raw: bytes, name: str) -> FileFormat:
         raise unsupported()
     if (signed := _sign(head, "encoded")) is not None:
         return signed
+    return _by_name(head, name)
+
+
+def _by_name(head: bytes, name: str) -> FileFormat:
+    """The format of a file whose beginning is of no other format than PDF. Raises UnreadableFile."""
     named = by_suffix(name)
     if _LATE_PDF.match(head) and (named.content == "binary" or not has_suffix(name)):  # not a text about PDF
         return BY_NAME["pdf"]

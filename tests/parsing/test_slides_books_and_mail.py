@@ -346,7 +346,8 @@ def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
     documents = read(MAILBOX.replace("\n", end).encode(), "Inbox")
     assert [one.title for one in documents] == ["Lime", "Clay", "Last"]
     assert [one.fragment for one in documents] == ["id=1@example.org", "message=2", "message=5"]
-    assert " ".join(documents[0].text.split()) == "From: Ana From Lindau, and From the lake at 12:30 too. From 12:30 on."
+    lines = "From: Ana From Lindau, and From the lake at 12:30 too. From 12:30 on."
+    assert " ".join(documents[0].text.split()) == lines
     assert documents[1].text.strip() == ">From pipes."
     assert [one.warnings for one in documents] == [(), (), ("messages of the mailbox that cannot be read: 1 left out",)]
 

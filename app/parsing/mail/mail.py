@@ -26,7 +26,7 @@ MAX_PARAMETERS = 20
 KEPT_HEADERS = 8
 """Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
 _SEPARATOR = re.compile(
-    rb"^From (?:(?=[^\r\n]*\d{4})[^\r\n]*\d\d:\d\d[^\r\n]*|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M
+    rb"^From (?:(?=[^\r\n]*\d{4})(?=[^\r\n]*\d\d:\d\d)[^\r\n]*+|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M
 )
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
 
