@@ -32,7 +32,10 @@ def encode(message: dict[str, Any]) -> bytes:
 
 def decode(body: bytes) -> dict[str, Any]:
     """The message in the bytes after its length. Raises ValueError, TypeError."""
-    return dict(json.loads(body))
+    try:
+        return dict(json.loads(body))
+    except RecursionError as error:  # nested as deeply as the process could just write it
+        raise ValueError("the message is nested too deeply") from error
 
 
 def prepare() -> tuple[BinaryIO, BinaryIO]:

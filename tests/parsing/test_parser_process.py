@@ -129,6 +129,14 @@ async def test_more_text_than_allowed_is_refused() -> None:
         assert await _refused(parser, made_files.pdf([["Lime mortar. " * 5] * 50] * 5)) == "parse_limit"
 
 
+async def test_a_record_that_only_the_process_can_decode_is_refused(parser: Parser) -> None:
+    """The service decodes what the process writes with less of the stack left: many functions have called it."""
+    levels = sys.getrecursionlimit() - 30
+    raw = b'[{"text": "Lime", "a": %s%s}]' % (b"[" * levels, b"]" * levels)
+    with pytest.raises(UnreadableFile, match="save it in a simpler form"):
+        [document async for document in parser.documents(raw, formats.JSON_LIST)]
+
+
 async def test_a_cancelled_reading_leaves_no_process() -> None:
     async with Parser(LIMITS) as parser:
         await _read(parser, NOTE)
