@@ -92,7 +92,7 @@ class _Rows:
         lines = list(io.StringIO(self._text, newline=""))
         start = 0
         while start < len(lines):
-            rows, read = self._reader(itertools.islice(lines, start, None)), 0
+            rows, read = self._reader(map(lines.__getitem__, range(start, len(lines)))), 0
             try:
                 for row in rows:
                     read = rows.line_num
@@ -113,7 +113,7 @@ class _Rows:
             return
         self._unclosed.append(start + self._first)
         end = None if len(self._unclosed) >= MOST_UNCLOSED else start + 1
-        yield from self._reader(itertools.islice(lines, start, end), quoting=csv.QUOTE_NONE)
+        yield from self._reader(iter(lines[start:end]), quoting=csv.QUOTE_NONE)
 
     def _reader(self, lines: Iterator[str], *, strict: bool = True, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> Any:
         return csv.reader(
