@@ -55,6 +55,14 @@ def test_a_page_that_is_navigation_only_is_kept(read: Read) -> None:
     assert {"Lime", "Clay"} <= set(document.text.split())
 
 
+@pytest.mark.parametrize("main", ["<p>Lime</p>", ""])
+def test_words_of_navigation_of_which_a_part_is_emphasised_are_whole(read: Read, main: str) -> None:
+    page = f"<html><body><nav><a>Kiln<b>works</b></a><ul><li>Home</ul></nav>{main}</body></html>"
+    (document,) = read(page.encode(), "a.html")
+    expected = ("Lime", ("Left out as navigation: 2 lines.",)) if main else ("Kilnworks\n\n- Home", ())
+    assert (document.text.strip(), document.warnings) == expected
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "windows-1251", "shift_jis"])
 def test_a_declared_encoding_is_used(read: Read, encoding: str) -> None:
     words = {"utf-8": "Mörtel für Wände", "windows-1251": "Известковый раствор", "shift_jis": "石灰モルタル"}[encoding]

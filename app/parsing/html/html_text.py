@@ -331,7 +331,7 @@ def _remove(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...
     for element in soup.find_all(list(reasons)):
         if element.decomposed or (within and element.find_parent(within)):
             continue
-        text = element.get_text("\n")
+        text = _markdown(element) if element.name in _NOT_MAIN else element.get_text("\n")
         reason = reasons[element.name]
         element.decompose()
         if text.strip():
