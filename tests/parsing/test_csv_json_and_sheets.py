@@ -192,6 +192,11 @@ def test_a_record_without_text_has_its_title(read: Read, raw: bytes, name: str) 
     assert [(one.title, one.text) for one in read(raw, name)] == [("Lime", "")]
 
 
+def test_a_record_with_an_empty_list_for_its_title_and_a_blank_text_has_its_other_fields(read: Read) -> None:
+    (document,) = read(b'{"title": [], "text": "", "name": "Lime"}', "a.jsonl")
+    assert document.text == "name: Lime"
+
+
 @pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000])
 def test_a_line_that_is_no_object_is_refused_by_its_number(read: Read, line: str) -> None:
     with pytest.raises(UnreadableFile, match="Line 2 ") as refused:

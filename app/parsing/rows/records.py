@@ -95,7 +95,7 @@ class RecordReader:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
         title = named(record, TITLE_FIELDS)
         chosen = self._chosen(record)
-        if chosen is not None and not _words(record[chosen]) and not (title and header_rows.show(record[title])):
+        if chosen is not None and not _words(record[chosen]) and not (title and _words(record[title])):
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
