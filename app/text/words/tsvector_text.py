@@ -37,7 +37,7 @@ _SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
 _JOINED_INITIALS = re.compile(r"""(?<![^\s"'“(])([A-Za-z]{1,3})&([A-Za-z]{1,3})(?![^\s"'’”).,;:!?])""")
 # Several languages ignore a single letter, but after another word it names something: vitamin A.
 _LABEL = re.compile(r"(?<=[a-z] )[AEOUY](?![\w'’&.-])")
-_LABELLED = re.compile(r"([^\W\d_]+) ([AEOUY])(?![\w'’&.-])")
+_LABELLED = re.compile(r"(?<![^\W\d_])([^\W\d_]++) ([AEOUY])(?![\w'’&.-])")
 # A word of Persian or Urdu whose parts a joiner keeps apart: others write them as one word, or with a space.
 _PARTED_WORD = re.compile("(?<![\u0620-\u06ff])[\u0620-\u06ff]++(?:\u200c[\u0620-\u06ff]++)++")
 # A nasal without a vowel before a consonant of its own class is written as anusvara too: हिन्दी and हिंदी.
