@@ -68,7 +68,9 @@ class Guard:
             return
         fields = [f"{name}: {value}" for name, value in document.metadata.items()]
         if not document.markdown:  # its fields are lines of its text
-            self._records += [text, *(line for line in fields if f"\n{line}\n" not in f"\n{text}\n")]
+            lines, whole = set(text.split("\n")), f"\n{text}\n"
+            shown = (line in lines or ("\n" in line and f"\n{line}\n" in whole) for line in fields)
+            self._records += [text, *itertools.compress(fields, (not one for one in shown))]
         else:
             self._records += [text, *fields, document.title]
         if len(self._records) >= RECORDS:  # counted together, since each one takes long by itself

@@ -97,6 +97,7 @@ ONCE_SLOW = {
     "CSV": (Shape("x", ",a", "\n", "1\n"), 8_000),
     "quotes in fields of CSV": (Shape("x\n", '""a\n'), 240_000),
     "columns": (Shape("", "a"), 12_000),
+    "fields of a record": (Shape("", "a"), 12_000),
     "words left out": (Shape("", "abc"), 24_000),
     "words joined at line ends": (Shape("", "a"), 12_000),
     "format of a file": (Shape("", "<!---->", "x"), 4_000),
@@ -162,6 +163,13 @@ def compare(stored: str, content: str) -> object:
     return list(completeness.check([ExtractedDocument(stored)], lambda _raw: [("", content)], b""))
 
 
+def count_fields(count: int) -> None:
+    """Counting the words of a record with so many fields."""
+    fields = {str(number): "x" for number in range(count)}
+    lines = "\n".join(f"{name}: x" for name in fields)
+    completeness.Guard().add(ExtractedDocument(lines, metadata=fields, fragment="row=2", markdown=False))
+
+
 def spelt_numbers(text: str) -> Iterator[str]:
     """A different word of letters for each three characters of a text."""
     return ("".join(chr(ord("a") + int(digit)) for digit in str(number)) for number in range(len(text) // 3))
@@ -186,6 +194,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "mailbox": reading(mail, "From a 12:30 2011\n"),
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
     "columns": lambda text: header_rows.columns([str(number) for number in range(len(text))]),
+    "fields of a record": lambda text: count_fields(len(text)),
     "words left out": lambda text: compare("x", text),
     "words joined at line ends": lambda text: compare(
         "\n".join(f"{word}x" for word in spelt_numbers(text)), "\n".join(f"{word}-\nx" for word in spelt_numbers(text))
