@@ -45,7 +45,7 @@ def _split(separator: re.Pattern[str], name: str) -> list[str]:
 def parse_moment(text: str) -> datetime | None:
     """Reads an ISO 8601 time, in UTC if it has no zone, and converts it to UTC. None for other text."""
     written = text.strip()
-    if written.isdecimal() and len(written) > frontmatter.LONGEST_DATE:
+    if frontmatter.TIMESTAMP.match(written):
         return None
     try:
         found = datetime.fromisoformat(written)

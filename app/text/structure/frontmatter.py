@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # loaded with the first frontmatter: it takes 2 MB
 
 DATE_FIELDS = ("created_at", "date", "created")
 """The fields with the date of a text or record. The first that is given counts."""
-LONGEST_DATE = len("YYYYMMDD")
-"""Digits of a date. Python takes the ninth of more digits, such as milliseconds since 1970, for a separator."""
+TIMESTAMP = re.compile(r"\d{9}")
+"""No date, but for example milliseconds since 1970. Python takes the ninth digit for a separator."""
 MAX_FRONTMATTER_BYTES = 65_536
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
 _NUMBER = "tag:stepwell,2026:number"
@@ -149,7 +149,7 @@ def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str
         return None, ()
     written = re.sub(r"\s+(?=[Z+-])", "", str(raw).strip())
     try:
-        if written.isdecimal() and len(written) > LONGEST_DATE:
+        if TIMESTAMP.match(written):
             raise ValueError
         moment = datetime.fromisoformat(written)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC), ()
