@@ -48,8 +48,9 @@ _CODE = (
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s+html|html[\s>])", re.I | re.S
 )
-_PDF, _LATE_PDF = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,1000}+%PDF-"), re.compile(rb".{0,1019}?%PDF-", re.S)
-"""The beginning of a PDF. It may have other bytes before its header."""
+_PDF = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,1000}+%PDF-")
+_LATE_PDF, _PDF_IN_LINES = re.compile(rb".{0,1019}?%PDF-", re.S), re.compile(rb".{0,1018}?[\r\n\x00]%PDF-\d", re.S)
+"""The header of a PDF behind other bytes, and only at the beginning of a line, where a text hardly mentions it."""
 _MBOX = re.compile(
     rb"From (?:(?=[^\r\n]*\d{4})[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n(?:>From |[!-9;-~]{1,100}[ \t]?:)"
     rb"|[^\s@]{1,250}@[^\s@]{1,250}\r?\n[!-9;-~]{1,100}:)"
@@ -188,9 +189,10 @@ def sniff(raw: bytes, name: str) -> FileFormat:
 
 
 def _by_name(head: bytes, name: str) -> FileFormat:
-    """The format of a file whose beginning is of no other format than PDF. Raises UnreadableFile."""
+    """The format of a file by its name, or PDF behind other bytes, unless the name is one of texts."""
     named = by_suffix(name)
-    if _LATE_PDF.match(head) and (named.content == "binary" or not has_suffix(name)):  # not a text about PDF
+    header = _LATE_PDF if named.content == "binary" else _PDF_IN_LINES
+    if header.match(head) and (named.content == "binary" or not has_suffix(name)):
         return BY_NAME["pdf"]
     if named == JSON and _RECORDS.match(head):
         return JSON_LIST

@@ -143,7 +143,12 @@ def test_prose_and_the_number_beside_the_text_of_a_record_are_text_and_metadata(
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_record_is_as_old_as_its_date_says(read: Read, name: str) -> None:
-    rows = [("2024-05-13 12:00:00+02:00", "2020-01-01"), ("soon", ""), ("", "2024-05-13T10:00"), ("1712012300000.5", "")]
+    rows = [
+        ("2024-05-13 12:00:00+02:00", "2020-01-01"),
+        ("soon", ""),
+        ("", "2024-05-13T10:00"),
+        ("1712012300000.5", ""),
+    ]
     lines = ["date,created,note", *(f"{date},{created},x" for date, created in rows)]
     if name.endswith("jsonl"):
         lines = [json.dumps({"Date": date, "created": created, "note": "x"}) for date, created in rows]

@@ -51,6 +51,8 @@ OLD_OFFICE = made_files.COMPOUND
         (b"Subject: a PDF begins with %PDF-", "a.eml", "email"),
         (b"HTTP/1.1 200 OK\n\n%PDF-1.4", "a.pdf", "pdf"),
         (b"HTTP/1.1 200 OK\n\n%PDF-1.4", "a", "pdf"),
+        (b"\x07%PDF-1.4", "a.pdf", "pdf"),
+        (b"12:30 received %PDF-1.4", "a.log", "text"),
         (OLD_OFFICE, "a.xls", "old_office"),
         (b"{}", "a.ipynb", "notebook"),
         (b"1", "a.srt", "transcript"),
