@@ -50,6 +50,13 @@ def test_a_short_page_is_kept_whole_with_and_without_the_tags_of_its_parts(read,
     assert "T" not in document.text
 
 
+def test_the_content_of_a_component_is_shown_and_other_templates_are_not(read: Read) -> None:
+    root = '<template shadowrootmode="open"><h2>Kiln</h2><template><p>no</p></template><slot></slot></template>'
+    page = f"<html><body><x-card>{root}<p>Lime dries.</p></x-card><template><p>no</p></template></body></html>"
+    (document,) = read(page.encode(), "a.html")
+    assert (document.text.strip(), document.warnings) == ("## Kiln\n\nLime dries.", ())
+
+
 def test_a_page_that_is_navigation_only_is_kept(read: Read) -> None:
     (document,) = read(b"<html><body><nav><ul><li>Lime</li><li>Clay</li></ul></nav></body></html>", "a.html")
     assert {"Lime", "Clay"} <= set(document.text.split())

@@ -80,6 +80,8 @@ _PUBLISHED = re.compile(r'"datePublished"\s*+:\s*+"([^"]{4,40})"')
 _TEX = re.compile(r"(?i)\btex\b")
 _STYLED = re.compile(r"\{\\displaystyle (.*)\}", re.S)
 _GAP = re.compile(r"\n{4,}")
+_SHADOW_ROOT = re.compile(r"<template(?=\s[^<>]*\bshadowrootmode\b)")
+"""The beginning of a template that is the content of the element around it."""
 _KIND = re.compile(r"[\w-]+")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
 _BEFORE, _AFTER = re.compile(r"(?:[A-Z]{0,3}[$£¥€])?\s?\(?"), re.compile(r"\)?\s?[%€]?\)?")
@@ -135,7 +137,7 @@ def show(html: str) -> str:
     """The text nodes of a page or of a fragment that a browser shows, with a line break around blocks."""
     parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     try:
-        root = lxml_html.document_fromstring(_show_cdata(html).encode("utf-8", "replace"), parser=parser)
+        root = lxml_html.document_fromstring(_as_shown(html).encode("utf-8", "replace"), parser=parser)
     except etree.ParserError:  # nothing, or nothing but comments
         return ""
     walk = etree.iterwalk(root, events=("start", "end"))
@@ -185,15 +187,16 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
         raise UnreadableFile("damaged", "The encoding of the page is unknown: save it in UTF-8.") from error
 
 
-def _show_cdata(html: str) -> str:
-    """Escapes the text of CDATA sections, which a parser of HTML leaves out."""
+def _as_shown(html: str) -> str:
+    """Writes what browsers show and a parser of HTML does not as elements and text: shadow roots, CDATA sections."""
+    html = _SHADOW_ROOT.sub("<div", html) if "shadowrootmode" in html else html
     first, *sections = html.split("<![CDATA[")
     parts = (section.partition("]]>") for section in sections)
     return first + "".join((escape(text) if end else text) + rest for text, end, rest in parts)
 
 
 def _parse(html: str) -> BeautifulSoup:
-    html = _show_cdata(html)
+    html = _as_shown(html)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)  # XHTML is read as browsers do
         return BeautifulSoup(html, "lxml")
