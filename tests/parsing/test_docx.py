@@ -11,6 +11,8 @@ from docx.oxml import parse_xml
 from PIL import Image
 from reading import Read, refusal
 
+from app.errors import UnreadableFile
+
 
 def test_structure_and_properties_are_kept_and_a_document_without_text_is_refused(read: Read) -> None:
     raw = made_files.word(
@@ -201,6 +203,29 @@ def test_the_main_part_may_have_a_number(read: Read) -> None:
             content = source.read(name).replace(b"word/document.xml", b"word/document2.xml")
             archive.writestr(name.replace("document.xml", "document2.xml"), content)
     assert read(target.getvalue(), "a.docx")[0].text == "Lime dries slowly."
+
+
+@pytest.mark.parametrize("text", ["Lime", ""])
+def test_files_that_word_imports_are_named(read: Read, text: str) -> None:
+    """Some programs convert HTML by a document that only imports it."""
+    names = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    raw = made_files.word(text)
+    for part, end, added in (
+        ("word/document.xml", "<w:sectPr", f'<w:altChunk xmlns:r="{names}" r:id="x"/>'),
+        (
+            "word/_rels/document.xml.rels",
+            "</Relationships>",
+            f'<Relationship Id="x" Type="{names}/aFChunk" Target="a.mht"/>',
+        ),
+    ):
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            before, mark, after = archive.read(part).decode().rpartition(end)
+        raw = made_files.replace_entry(raw, part, f"{before}{added}{mark}{after}")
+    if text:
+        assert read(raw, "a.docx")[0].warnings == ("Left out as imported files: word/a.mht.",)
+    else:
+        with pytest.raises(UnreadableFile, match="open and save it with Word"):
+            read(raw, "a.docx")
 
 
 def test_headers_footers_and_comments_follow_the_text_once_each_without_page_numbers(read: Read) -> None:

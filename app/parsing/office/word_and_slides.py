@@ -72,6 +72,7 @@ _NO_TEXT = frozenset(
     | {"note-citation", "index-title-template", "number", "moveFrom"}
 )
 _ON_EACH_SLIDE = frozenset({"ftr", "dt", "sldNum", "hdr", "footer", "date-time", "page-number", "header"})
+_IMPORTED = "imported files"
 _EACH_SLIDE = "footers, dates and numbers of slides"
 _SHAPE = """<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"
  xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><p:txBody>%s</p:txBody></p:sp>"""
@@ -118,6 +119,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         pages[0], contents = office_markdown.remove_contents_tables(pages[0])
     pages[-1] = "\n\n".join(filter(None, [pages[-1], *package.extras]))
     if not any(pages):
+        if any(left.reason == _IMPORTED for left in package.document.left_out):
+            raise UnreadableFile("no_text", "The text is in files that Word imports: open and save it with Word.")
         raise pictures.blank("The document contains no text.", file.recognise)
     title, document = pages[0].partition("\n")[0], package.document
     yield replace(
@@ -189,6 +192,8 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
     changed = slides | notes
     main = next(filter(_DOCUMENT.fullmatch, names), "")
     text = archive.read(main) if main else b""
+    if b"altChunk" in text:
+        left_out += _imported(archive, main)
     if b"delText" in text:
         left_out += _deleted(_lines(zip_packages.xml(text), _DELETED))
     if _REWRITTEN.search(text):
@@ -463,6 +468,13 @@ def _take_numbers(slide: Any) -> Iterator[LeftOut]:
         if field_.get("type") == "slidenum":
             yield LeftOut(_EACH_SLIDE, _lines(field_, _OFFICE_TEXT))
             field_.getparent().remove(field_)
+
+
+def _imported(archive: zipfile.ZipFile, main: str) -> Iterator[LeftOut]:
+    """The files, mostly HTML, that Word turns into text when it opens the document."""
+    for kind, part in zip_packages.targets(archive, main).values():
+        if kind == "aFChunk":
+            yield LeftOut(_IMPORTED, where=part)
 
 
 def _deleted(text: str) -> list[LeftOut]:
