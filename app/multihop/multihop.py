@@ -219,7 +219,7 @@ class _MultihopSearch:
         """The page of the leading merged chunks. If duplicates leave it incomplete, it is made from all chunks."""
         needed, wanted = self._needed(), self.wanted
         page = await result_pages.read(await self._ranked(scores, needed), wanted, self.context)
-        is_cut = needed is not None and needed < len(self.state.brought)
+        is_cut = needed is not None and needed < len(scores.by_chunk)
         if self.query.is_collapsed and is_cut and page.next_cursor is None:
             page = await result_pages.read(await self._ranked(scores, None), wanted, self.context)
         return page

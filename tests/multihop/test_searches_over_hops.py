@@ -215,6 +215,17 @@ async def test_a_failing_model_is_replaced_by_stored_names_and_reported(library:
     assert answer.degraded == ("llm_failed",)
 
 
+async def test_copies_of_a_passage_leave_room_for_the_hits_below_them(tenant: Tenant) -> None:
+    copies = [Upload(f"{QUESTION} Nobody knows.", uri=f"copy{number}", title="") for number in range(30)]
+    others = [Upload(f"The director of bank {number} is here.", uri=f"other{number}") for number in range(8)]
+    await tenant.add_all([*copies, *others])
+    first = await _ask(tenant, limit=5)
+    second = await _ask(tenant, limit=5, cursor=first.next_cursor)
+    found = [*uris(first), *uris(second)]
+    assert (len(first.hits), len(found), len(set(found)), second.next_cursor) == (5, 9, 9, None)
+    assert sum(uri.startswith("copy") for uri in found) == 1
+
+
 async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: Tenant) -> None:
     library.embedder = FailingLater()
     answer = await _ask(library)
