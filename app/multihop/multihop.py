@@ -226,12 +226,11 @@ class _MultihopSearch:
 
     def _needed(self) -> int | None:
         """The number of leading chunks that the page and the next result need; None for all."""
-        if self.query.group_size is not None or (self.query.is_collapsed and self.wanted.offset):
+        query, needed = self.query, self.wanted.end + 1
+        if query.group_size is not None or query.recency is not None or (query.is_collapsed and self.wanted.offset):
             return None
-        needed = self.wanted.end + 1
-        if self.query.is_reordered or self.query.is_collapsed:
-            needed = max(needed, search_request.pool_size(self.query.limit))
-        return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
+        pool = search_request.pool_size(query.limit) if query.is_reordered or query.is_collapsed else 0
+        return max(needed, pool)
 
     async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
         """The merged chunks in their final order: the `needed` leading ones, or all."""

@@ -1,5 +1,6 @@
 """Newer documents are raised by a known factor, in every kind of search, and only if that is asked for."""
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -122,3 +123,17 @@ def test_the_future_is_the_present_and_no_age_is_too_large() -> None:
 def test_a_negative_score_falls_with_age_too() -> None:
     assert recency.rescore(-2.0, 1.25) == -1.6
     assert recency.rescore(-2.0, 0.8) == -2.5
+
+
+async def test_pages_over_several_hops_order_the_same_hits_by_age(tenant: Tenant) -> None:
+    now, seen, drawn = datetime.now(UTC), list[str | None](), random.Random(3)
+    words = ["lime", "mortar", "sand", "and", "water", "of", "the", "landing", "below"]
+    created = {f"note {number}": now - timedelta(days=drawn.choice([0, 900])) for number in range(60)}
+    texts = {uri: " ".join(drawn.choices(words, k=9)) for uri in created}
+    await tenant.add_all(Upload(text, uri=uri, created_at=created[uri]) for uri, text in texts.items())
+    cursor = None
+    while cursor or not seen:
+        options = {"depth": "thorough", "recency": DATED, "collapse": "off", "candidates": 10}
+        answer = await tenant.ask("lime mortar", cursor=cursor, **options)
+        seen, cursor = [*seen, *uris(answer)], answer.next_cursor
+    assert len(set(seen)) == len(seen) > 10
