@@ -9,11 +9,12 @@ import sqlalchemy as sa
 from app import errors
 from app.database.calibration_types import RelevanceCalibration, StoredCalibration
 from app.database.schema import tables
-from app.database.transactions import Database, Reading
+from app.database.transactions import Database, Reading, retry_read
 
 _t = tables.tenants.c
 
 
+@retry_read
 async def get(user_id: str, *, db: Database) -> StoredCalibration | None:
     """The user's stored calibration; None if the defaults apply."""
     async with db.primary.reading(user_id) as reading:

@@ -18,6 +18,7 @@ from cachetools import LRUCache
 
 from app import errors
 from app.concurrency.single_flight import SingleFlight
+from app.database.transactions import retry_read
 from app.enums import FusionUsed, QueryType, Vector
 from app.models import unit_vectors
 from app.models.protocols import EmbeddingModel
@@ -127,6 +128,7 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
         return None
 
 
+@retry_read
 async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     """Parses the query. A word that occurs in the user's texts only after a minus sign is searched with the sign.
 

@@ -19,7 +19,9 @@ from app.documents import operations as documents
 from app.multihop import multihop
 from app.query.search_request import SearchRequest
 from app.query.search_types import Answer
+from app.relevance import calibration_store
 from app.search import replaced_chunks, search
+from app.search.steps.synonyms import synonyms
 from app.services import ChunkingOptions
 
 Change = Callable[[], Awaitable[object]]
@@ -132,6 +134,25 @@ def log_versions(answer: Answer) -> set[str]:
 async def test_an_answer_contains_one_version_whichever_statement_the_replacement_precedes(fleet, options) -> None:
     async for answer in interrupted(fleet, lambda: fleet.search(**options)):
         assert len(log_versions(answer)) == 1
+
+
+async def test_whichever_statement_loses_the_connection_the_read_is_repeated(fleet: Fleet) -> None:
+    async def lose() -> None:
+        raise errors.ConnectionLost("The connection was lost.")
+
+    user_id, database = fleet.tenant.user_id, fleet.tenant.db
+    reads: list[Callable[[], Awaitable[object]]] = [
+        lambda: fleet.tenant.ask("ropes of the pilot -boat", rerank="cosine", detail="compact"),
+        lambda: synonyms.get(user_id, db=database),
+        lambda: calibration_store.get(user_id, db=database),
+    ]
+    for read in reads:
+        before, last = 0, 1
+        while before < last:
+            before += 1
+            with Interruption(lose, before).of(database) as interruption:
+                await read()
+            last = interruption.count
 
 
 @pytest.mark.parametrize("merge", ["linked", "classic"])

@@ -35,6 +35,7 @@ class _Match:
     lexemes: tuple[str, ...]
 
 
+@transactions.retry_read
 async def get(user_id: str, *, db: transactions.Database) -> list[SynonymGroup]:
     """The user's groups in their order. Raises OutsideOfKey for a caller who does not see everything."""
     if db.audience is not None:
