@@ -66,10 +66,15 @@ async def find_missed(filters: Filters, user_id: str, *, db: transactions.Databa
 
 
 def _conditions(filters: Filters) -> Iterator[tuple[str, Any]]:
-    """The keys and conditions on metadata that every document must meet."""
-    yield from (filters.metadata or {}).items()
+    """The keys and conditions on metadata that every document must meet, without those that a missing key meets."""
+    yield from (one for one in (filters.metadata or {}).items() if _needs_key(one[1]))
     for group in filters.all_of or ():
         yield from _conditions(group)
+
+
+def _needs_key(wanted: Any) -> bool:
+    """Whether only documents that have the key meet a condition."""
+    return not is_operator_object(wanted) or any(name != "ne" and to is not False for name, to in wanted.items())
 
 
 def _folders(filters: Filters) -> Iterator[str]:

@@ -70,6 +70,8 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
         ({"year": 2026}, "year: did you mean 2024?"),
         ({"year": "2024", "draft": True}, "year: did you mean 2024, a number?"),
         ({"zzz": 1}, "zzz: no document has this key. There is team, year, tags, Tone, draft."),
+        ({"zzz": {"ne": 1}, "team": "Wharf"}, "team: no document has this value. There is Firmware, Field."),
+        ({"zzz": {"exists": False}, "team": "Wharf"}, "team: no document has this value. There is Firmware, Field."),
     ):
         for path in ("search", "search/multihop"):
             answer = await caller.post(f"/api/rag/{path}", {"query": "note", "filters": {"metadata": metadata}})
