@@ -115,7 +115,7 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
             search = await state.run_steps("expand", search, db)
             with context.timed("recall"):
                 search = await search.recall(db, search.request)
-            if search.request.weights.text > 0 and not search.result.terms:
+            if search.request.weights.text > 0 and search.result.corpus_chunks and not search.result.terms:
                 search = replace(search, degraded=("no_text_terms",))
             search = await state.run_steps("recall", search, db)
             await source_names.read(context, search.result.candidates, db)

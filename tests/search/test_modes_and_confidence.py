@@ -61,6 +61,13 @@ async def test_the_modes_run_the_legs_that_they_name(shelf: Tenant) -> None:
     assert (semantic.degraded, lexical.degraded) == ((), ())
 
 
+async def test_words_that_are_not_indexed_are_reported_unless_nothing_is_stored(tenant: Tenant) -> None:
+    empty = await tenant.ask("lime")
+    assert (empty.degraded, empty.fallback_reason) == ((), "no_documents")
+    await tenant.add("Lime mortar sets slowly.", "mortar")
+    assert [(await tenant.ask(text)).degraded for text in ("lime", "the of")] == [(), ("no_text_terms",)]
+
+
 async def test_only_a_query_for_vectors_is_embedded_and_without_its_operators(shelf: Tenant) -> None:
     embedder = FakeEmbedder()
     shelf.embedder = embedder
