@@ -294,7 +294,7 @@ HopStrategy = LinkStrategy | ClassicStrategy
 
 def _first_hop_scores(state: HopState) -> HopScores:
     """The scores of hop 1, if no further hop worked."""
-    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
+    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.candidate]
     scores = {one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}
     return HopScores(scores, largest=1.0, hops=state.brought)
 

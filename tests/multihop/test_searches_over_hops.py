@@ -235,6 +235,16 @@ async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: 
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "provider_failed")
 
 
+async def test_without_hop_2_copies_of_a_passage_leave_room_for_further_hits(tenant: Tenant) -> None:
+    copies = [Upload(f"{QUESTION} Nobody knows.", uri=f"copy{number}", title="") for number in range(4)]
+    others = [Upload(f"The director of bank {number} is here.", uri=f"other{number}") for number in range(8)]
+    await tenant.add_all([*copies, *others])
+    tenant.embedder = FailingLater()
+    answer = await _ask(tenant, limit=5)
+    assert answer.degraded[-1] == "hop2_failed"
+    assert uris(answer) == uris(await Tenant(tenant.db, FakeEmbedder(), tenant.user_id).ask(QUESTION, guidance=FLAT))
+
+
 async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> None:
     library.embedder = FakeEmbedder(failing=True)
     answer = await _ask(library)
