@@ -105,11 +105,11 @@ class _SamePlace:
             return None
         self.shingles.update(*(first.shingles for first in self.firsts[self.compared :]))
         self.compared = len(self.firsts)
-        # A near duplicate has at least LEAST · n of the n shingles, so it cannot lack all of these.
+        # A near duplicate has at least LEAST · n of the n shingles, so it cannot lack all of `some`.
         least = math.ceil(LEAST * len(one.shingles))
-        some = list(itertools.islice(one.shingles, len(one.shingles) - least + 1))
-        if self.shingles.isdisjoint(some):
+        if len(one.shingles & self.shingles) < least:
             return None
+        some = list(itertools.islice(one.shingles, len(one.shingles) - least + 1))
         alike = (other for other in self.firsts if other.numbers == one.numbers)
         others = (other for other in alike if not other.shingles.isdisjoint(some))
         return next((other for other in others if jaccard(one.shingles, other.shingles) >= LEAST), None)

@@ -121,7 +121,10 @@ def test_documents_with_duplicates_are_named_once_and_a_few_of_them() -> None:
     assert named == [f"note-{number}" for number in range(1, limits.MAX_NAMED_DUPLICATES + 1)]
 
 
-def test_collapsing_takes_linear_time() -> None:
-    hits = [hit(" ".join(DICE.choices(WORDS, k=160))) for _ in range(400)]
+@pytest.mark.parametrize("shared", [0, 40])
+def test_collapsing_takes_linear_time(shared: int) -> None:
+    """Also if all passages have the same words at their ends, such as a disclaimer."""
+    ending = WORDS[:shared]
+    hits = [hit(" ".join((*DICE.choices(WORDS, k=160), *ending))) for _ in range(400)]
     few, all_hits = ([cpu_s(duplicates.collapse, some) for _ in range(5)] for some in (hits[:100], hits))
     assert min(all_hits) < 8 * min(few)
