@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
@@ -35,7 +36,8 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     The result is cached until the user's documents change, for callers who see the same documents.
     """
     async with services.db.reading(user_id) as reading:
-        key = (user_id, reading.audience, repr(query))
+        digest = hashlib.blake2b(repr(query).encode(), digest_size=16).digest()  # filters may have thousands of ids
+        key = (user_id, reading.audience, digest)
         find = partial(store.count, reading, query)
         return await transactions.get_or_find(services.state(FacetCache), reading.version, key, find)
 

@@ -64,10 +64,12 @@ class Facet:
 
 CACHED_VALUES, CACHED_S = 200_000, 3_600
 """How many values of facets a process caches, and for how many seconds."""
+VALUE_LENGTH = 100
+"""A longer value counts again for each further run of so many characters."""
 
 
 def _size(facets: Sequence[Facet]) -> int:
-    return 1 + sum(1 + len(facet.values) for facet in facets)
+    return 1 + sum(1 + sum(1 + len(str(one.value)) // VALUE_LENGTH for one in facet.values) for facet in facets)
 
 
 class FacetCache(TTLCache[Hashable, Sequence[Facet]]):
