@@ -7,7 +7,6 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from app.database.filter_types import Filters
 from app.enums import Confidence, Json
 from app.query import scoring_constants
 from app.query.search_types import Answer, Candidate, Hit, HybridResult
@@ -31,7 +30,7 @@ def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
         mode=query.mode,
         fusion=search.request.fusion,
         search_mode="flat",
-        fallback_reason=None if hits or page.offset else why_empty(query.filters, query.exclude_chunk_ids, result),
+        fallback_reason=None if hits or page.offset else why_empty(query.exclude_chunk_ids, result),
         approximate=result.approximate and len(hits) < query.limit,
         degraded=tuple(context.degraded),
         relaxed=tuple(context.relaxed),
@@ -118,12 +117,12 @@ def score_before_reranking(hit: Hit) -> float:
     return hit.candidate.score if first is None else float(first["score_before"])
 
 
-def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult) -> str:
+def why_empty(excluded: Sequence[object], result: HybridResult) -> str:
     """The `fallback_reason` of an answer without hits."""
     if not result.corpus_chunks:
         return "no_documents"
     found = result.vector_found or result.text_found
-    if not result.scope_chunks or (not found and (filters or excluded)):
+    if not result.scope_chunks or (not found and excluded):
         return "filters_exclude_all"
     return "below_thresholds" if found else "nothing_found"
 

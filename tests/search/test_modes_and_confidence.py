@@ -52,6 +52,13 @@ async def test_an_embedder_without_a_useful_vector_is_reported_and_leaves_the_te
     assert found.score == pytest.approx(1.0)
 
 
+async def test_without_a_vector_a_word_that_no_text_has_is_not_blamed_on_the_filters(shelf: Tenant) -> None:
+    shelf.embedder = FakeEmbedder(failing=True)
+    filters = {"created_after": "2020-01-01"}
+    assert (await shelf.ask("lime", filters=filters)).hits
+    assert (await shelf.ask("zeppelin", filters=filters)).fallback_reason == "nothing_found"
+
+
 async def test_the_modes_run_the_legs_that_they_name(shelf: Tenant) -> None:
     semantic, lexical = await shelf.ask("lime", mode="semantic"), await shelf.ask("lime", mode="lexical")
     assert {hit.strategies for hit in semantic.hits} == {("vector",)}
