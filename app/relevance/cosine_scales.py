@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app import errors
-from app.concurrency.single_flight import SingleFlight
 from app.models import protocols, unit_vectors
 from app.services import Services
 
@@ -49,7 +48,7 @@ class MeasuredModels:
     """The measured cosines of unrelated texts, by model, and the measurements in progress."""
 
     unrelated: dict[str, float] = field(default_factory=lambda: dict(UNRELATED))
-    flights: SingleFlight[str, float] = field(default_factory=SingleFlight)
+    running: dict[str, asyncio.Task[float]] = field(default_factory=dict)
 
 
 def known(services: Services) -> float | None:
@@ -59,14 +58,22 @@ def known(services: Services) -> float | None:
 
 
 async def measure(services: Services) -> float | None:
-    """Measure the cosine of unrelated texts with the model, once for all callers. None if the model fails."""
+    """Measure the cosine of unrelated texts with the model, once for all callers. None if the model fails.
+
+    A measurement that takes longer than a caller may wait goes on, so that later callers have its result.
+    """
     embedder, measured = services.embedder, services.state(MeasuredModels)
     name = _name(embedder.model)
+    task = measured.running.get(name)
+    if task is None:
+        task = measured.running[name] = asyncio.create_task(_mean_of_unrelated(embedder))
     try:
         async with asyncio.timeout(services.budget.embed_s):
-            measured.unrelated[name] = await measured.flights.join(name, lambda: _mean_of_unrelated(embedder))
+            measured.unrelated[name] = await asyncio.shield(task)
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("cosines not measured: %s", type(error).__name__, extra={"action": "cosines_not_measured"})
+    if task.done() and measured.running.get(name) is task:
+        del measured.running[name]
     return measured.unrelated.get(name)
 
 

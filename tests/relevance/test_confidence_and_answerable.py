@@ -3,7 +3,9 @@
 A user's calibration changes the relevance of the user's hits, and nothing else, at no statement more.
 """
 
+import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -23,6 +25,7 @@ from app.documents import selections
 from app.documents.types import Upload
 from app.entities import operations as entities
 from app.entities.types import EntityDraft
+from app.enums import Vector
 from app.evaluation import calibration
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.calibration import Judgements
@@ -32,6 +35,7 @@ from app.query.search_types import Answer
 from app.relevance import answerable_levels, cosine_scales, relevance
 from app.relevance import calibration_store as calibrations
 from app.search import search
+from app.services import Budget
 from benchmarks.fake_embedder import FakeEmbedder
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
@@ -111,6 +115,30 @@ async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevan
     least = known[0]
     found = await search.run(search_request("lime mortar", min_relevance=least), tenant.user_id, services)
     assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
+
+
+class SlowInBulk(FakeEmbedder):
+    """A model that takes longer for passages than a search waits. `started` counts the calls."""
+
+    started = 0
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.started += 1
+        await asyncio.sleep(0.2)
+        return await super().embed_documents(texts)
+
+
+async def test_a_measurement_that_takes_longer_than_a_search_waits_goes_on(tenant: Tenant) -> None:
+    await tenant.add("lime mortar")
+    tenant.embedder = slow = SlowInBulk(unrelated=None)
+    services = tenant.services(budget=Budget(embed_s=0.05))
+    query = search_request("lime mortar", explain=True)
+    first, _second = [await search.run(query, tenant.user_id, services) for _ in range(2)]
+    assert first.explain["relevance"]["best_cosine"] is None
+    await asyncio.sleep(0.3)
+    third = await search.run(query, tenant.user_id, services)
+    assert third.explain["relevance"]["best_cosine"] is not None
+    assert slow.started == 1
 
 
 async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_model(tenant: Tenant) -> None:
