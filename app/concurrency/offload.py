@@ -61,17 +61,21 @@ class Threads:
         loop = asyncio.get_running_loop()
         limiter = self._limiters.get(loop) or self._limiters.setdefault(loop, self._new_limiter())
         turn = await limiter.begin(_user.get())
-        working = asyncio.wrap_future(self._start(work))
+        try:
+            working = asyncio.wrap_future(self._start(work))
+        except RuntimeError:  # the system has no thread left
+            turn.end()
+            raise
         working.add_done_callback(partial(_end, turn))
         await asyncio.wait([working])
         return working.result()
 
     def _start(self, work: Callable[[], T]) -> Future[T]:
         result: Future[T] = Future()
-        self._works.put(partial(_run, work, result))
         if self._started < self._most:
-            self._started += 1
             threading.Thread(target=self._serve, daemon=True).start()
+            self._started += 1
+        self._works.put(partial(_run, work, result))
         return result
 
     def _serve(self) -> None:

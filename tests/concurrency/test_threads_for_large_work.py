@@ -48,6 +48,23 @@ async def test_cancelled_work_is_left_out_and_what_has_begun_keeps_its_thread_to
     assert order == ["first", "b", "d"]
 
 
+async def test_work_for_which_no_thread_can_be_started_fails_and_keeps_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = Threads(2, of_user=1)
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        for _ in range(3):
+            with pytest.raises(RuntimeError):
+                await threads.run(int)
+    async with asyncio.timeout(10):
+        assert [await threads.run(int) for _ in range(3)] == [0, 0, 0]
+
+
 TEXT = "a\x00b é\n\nc::\n\n  d\n\n# e\n"
 PASSES: dict[str, Callable[[], object]] = {
     "cleaning": lambda: cleaning.clean(TEXT),
