@@ -2,10 +2,14 @@
 
 import ast
 import asyncio
+import gc
 import json
 import runpy
+import threading
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -317,6 +321,43 @@ def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> N
     )
     with pytest.raises(JobTimeout):
         wait.jobs.wait(ID, timeout_s=0)
+
+
+class _Stats(BaseHTTPRequestHandler):
+    """Answers an empty object, and keeps the connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_belonged_to_event_loops_that_have_ended_is_given_up() -> None:
+    async def asked(client: AsyncClient) -> weakref.ref[asyncio.AbstractEventLoop]:
+        with pytest.raises(ApiError):
+            await client.stats()
+        return weakref.ref(asyncio.get_running_loop())
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Stats) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client, ended = AsyncClient(f"http://127.0.0.1:{server.server_port}"), []
+        for _ in range(3):
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+                ended.append(runner.run(asked(client)))
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(asked(client))
+            gc.collect()
+            assert [loop() for loop in ended] == [None] * 3
+            runner.run(client.aclose())
+        server.shutdown()
 
 
 def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_argument() -> None:

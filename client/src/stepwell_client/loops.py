@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -15,8 +14,7 @@ class LoopClient:
 
     def __init__(self, *, trust_env: bool = True) -> None:
         self._trust_env = trust_env
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
-        self._clients = weakref.WeakKeyDictionary()
+        self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     async def request(self, **request: Any) -> httpx.Response:
         """The response to a request. Raises httpx.HTTPError."""
@@ -36,5 +34,7 @@ class LoopClient:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
+            for ended in [one for one in tuple(self._clients) if one.is_closed()]:
+                self._clients.pop(ended, None)  # its connections hold sockets, and the loop
             client = self._clients[loop] = httpx.AsyncClient(trust_env=self._trust_env)
         return client
