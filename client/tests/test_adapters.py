@@ -151,6 +151,9 @@ async def test_openai_agents(url: str, searches: Searches) -> None:
             arguments = json.dumps(given)
             context = ToolContext(None, tool_name=name, tool_call_id="1", tool_arguments=arguments)
             assert ids(await tools[name].on_invoke_tool(context, arguments)) == hits
+        for written in ('{"query": "lim', "[1]", '"lime"'):
+            assert "refused" in await tools["search_documents"].on_invoke_tool(context, written)
+        assert "documents" in await tools["knowledge_stats"].on_invoke_tool(context, "null")
 
 
 def test_the_definitions_are_those_that_the_vendors_types_accept(client: Client) -> None:

@@ -37,7 +37,7 @@ def call(client: Client, name: str, arguments: Mapping[str, Any]) -> str:
     try:
         return _text(client.tools.call(name, arguments))
     except Refused as error:
-        return _correctable(error)
+        return correctable(error)
 
 
 async def call_async(client: Client | AsyncClient, name: str, arguments: Mapping[str, Any]) -> str:
@@ -47,7 +47,7 @@ async def call_async(client: Client | AsyncClient, name: str, arguments: Mapping
     try:
         return _text(await client.tools.call(name, arguments))
     except Refused as error:
-        return _correctable(error)
+        return correctable(error)
 
 
 async def defined(client: Client | AsyncClient, names: Collection[str] | None) -> list[ToolDefinition]:
@@ -62,7 +62,8 @@ def _text(result: Mapping[str, Any]) -> str:
     return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
 
 
-def _correctable(error: Exception) -> str:
+def correctable(error: Exception) -> str:
+    """What a model reads of a refused call. Raises the error if a model cannot correct it."""
     return f"The call was refused. {refusal(error)}"
 
 

@@ -21,7 +21,11 @@ async def tools(client: Client | AsyncClient, *, names: Collection[str] | None =
 
 def _tool(client: Client | AsyncClient, tool: ToolDefinition) -> FunctionTool:
     async def invoke(_context: Any, arguments: str) -> str:
-        return await agent_tools.call_async(client, tool.name, json.loads(arguments or "{}"))
+        try:
+            given = dict(json.loads(arguments or "{}") or {})
+        except (TypeError, ValueError) as error:  # a model may write null, a list, or half of an object
+            return agent_tools.correctable(error)
+        return await agent_tools.call_async(client, tool.name, given)
 
     return FunctionTool(
         name=tool.name,
