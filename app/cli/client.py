@@ -175,6 +175,8 @@ class Client:
             what = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "cannot be reached"
             message = f"The service at {place} {what}: is it running?"
             raise errors.Unavailable(message) from error
+        except httpx.InvalidURL as error:
+            raise errors.BadRequest("It is too long for the address of a request: shorten the filters.") from error
         except ValueError as error:  # infinite numbers, and bytes of an argument that are not UTF-8
             raise errors.BadRequest("A text or number in it cannot be sent: use UTF-8.") from error
 

@@ -75,6 +75,8 @@ async def test_errors_of_the_service_are_those_of_a_database(remote: Command, mo
         assert (await remote(*arguments)).code == 2
     for unusable in ('{"metadata": {"a": 1e999}}', '{"metadata": {"a": "\\ud800"}}'):
         assert (await remote("search", "lime", "--filters", unusable)).code == 2
+    too_long = await remote("facets", "--filters", f'{{"folder": "{70_000 * "a"}"}}')
+    assert (too_long.code, "shorten the filters" in too_long.err) == (2, True)
     assert (await remote("documents", "show", "none.md")).code == 1
     usage = await remote("search", "lime", "--limit", "no", "--json")
     assert (usage.code, usage.json["error"]["code"]) == (2, "usage")
