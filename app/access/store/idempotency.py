@@ -38,14 +38,16 @@ async def claim(db: Writing, key: str) -> KeptResponse | None:
 
 
 async def record(db: Writing, key: str, use: KeptResponse) -> None:
-    """Store the response to the request that has claimed a key."""
-    change = sa.update(tables.idempotency_keys).where(_i.user_id == db.user_id, _i.key == key)
-    await db.execute(change.values(dataclasses.asdict(use)))
+    """Store the response to the request that has claimed a key, also if it took longer than the claim is kept."""
+    kept = dataclasses.asdict(use)
+    new = postgresql.insert(tables.idempotency_keys).values(user_id=db.user_id, key=key, **kept)
+    await db.execute(new.on_conflict_do_update(index_elements=["user_id", "key"], set_=kept))
 
 
 async def release(db: Writing, key: str) -> None:
     """Delete a claimed key, so that the request can be sent again."""
-    await db.execute(sa.delete(tables.idempotency_keys).where(_i.user_id == db.user_id, _i.key == key))
+    claimed = sa.and_(_i.user_id == db.user_id, _i.key == key, _i.status.is_(None))
+    await db.execute(sa.delete(tables.idempotency_keys).where(claimed))
 
 
 async def expire(db: SharedTransaction, _services: object) -> int:

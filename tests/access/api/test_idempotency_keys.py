@@ -1,6 +1,7 @@
 """Tests of writes that are sent again with the same Idempotency-Key."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -122,6 +123,37 @@ async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_
     later = await caller.client.post(DOCUMENTS, json=body, headers=key)
     assert (later.status_code, later.json()["status"]) == (200, "unchanged")
     assert "idempotent-replayed" not in later.headers
+
+
+async def test_a_write_that_takes_longer_than_its_claim_gets_its_first_response_all_the_same(caller, owner) -> None:
+    key, claimed, rest = _key(), asyncio.Event(), asyncio.Event()
+    outdated = "UPDATE stepwell.idempotency_keys SET created_at = now() - interval '3 min' WHERE key = $1"
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b'{"content": "Lime.", '
+        claimed.set()
+        await rest.wait()
+        yield b'"uri": "lime"}'
+
+    headers = {**key, "Content-Type": "application/json"}
+    sent = asyncio.create_task(caller.client.post(DOCUMENTS, content=slow(), headers=headers))
+    await claimed.wait()
+    assert await owner.execute(outdated, key["Idempotency-Key"]) == "UPDATE 1"
+    await caller.client.post(DOCUMENTS, json={"content": "Clay."}, headers=_key())  # deletes outdated claims
+    rest.set()
+    first = await sent
+    again = await caller.client.post(DOCUMENTS, content=b'{"content": "Lime.", "uri": "lime"}', headers=headers)
+    assert (again.status_code, again.headers.get("idempotent-replayed")) == (201, "true")
+    assert again.json() == first.json()
+
+
+async def test_a_request_that_failed_late_leaves_the_response_to_another_one(caller, database, owner) -> None:
+    key = _key()
+    await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=key)
+    async with database.preparing(caller.user_id) as writing:
+        await kept_responses.release(writing, key["Idempotency-Key"])
+    again = await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=key)
+    assert again.headers.get("idempotent-replayed") == "true"
 
 
 async def test_a_request_that_died_before_the_clock_was_set_back_can_be_sent_again(caller, owner) -> None:
