@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import shlex
 import shutil
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +22,7 @@ import httpx
 import typer
 
 from app.cli import client, options, terminal
+from app.concurrency import offload
 from app.fetching.types import is_remote, refuse_bad_proxies
 
 TIMEOUT_S = 120.0
@@ -60,7 +63,7 @@ def mcp(
     else:
         from app.agents.mcp import mcp_server
 
-        options.run(mcp_server.serve_stdio(options.settings(data_dir), options.check_user(user)))
+        options.run(mcp_server.serve_stdio(options.settings(data_dir), options.check_user(user), read_lines()))
 
 
 def _needs_key(url: str) -> bool:
@@ -157,9 +160,16 @@ async def forward_all(url: str, api_key: str | None) -> None:
     async with client_of_service as service:
         bridge = _Bridge(service, address)
         async with asyncio.TaskGroup() as running:
-            while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+            async for line in read_lines():
                 if line.strip():
                     await bridge.accept(line, running)
+
+
+async def read_lines() -> AsyncIterator[bytes]:
+    """The lines of stdin. Ctrl-C does not wait for the next one: no exit waits for this thread, nor for its reader."""
+    thread, source = offload.Threads(1, of_user=1), os.fdopen(os.dup(0), "rb")
+    while line := await thread.run(source.readline):
+        yield line
 
 
 def endpoint(url: str) -> str:

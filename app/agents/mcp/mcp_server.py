@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -65,14 +65,15 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
     )
 
 
-async def serve_stdio(settings: Settings, user_id: str) -> None:
-    """Serve one client until it closes stdin, and run background jobs meanwhile."""
+async def serve_stdio(settings: Settings, user_id: str, lines: AsyncIterator[bytes]) -> None:
+    """Serve one client until it closes stdin, whose lines are given, and run background jobs meanwhile."""
+    stdin: Any = (line.decode(errors="replace") async for line in lines)
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
         working = asyncio.create_task(workers.run_forever(services) if settings.worker else asyncio.sleep(0))
         context = ToolContext(services, user_id, admission=Admission(services.budget.whole_s))
         server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
-            async with stdio_server() as (incoming, outgoing):
+            async with stdio_server(stdin) as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
         finally:
             working.cancel()

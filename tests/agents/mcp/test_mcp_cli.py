@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -96,6 +98,23 @@ def test_the_bridge_answers_requests_when_no_service_listens() -> None:
     assert answers.keys() == {0, 1, 2, 3, 4, None}
     assert "is it running?" in answers[0]["message"]
     assert answers[None]["code"] == -32700
+
+
+@pytest.mark.parametrize("bridge", [True, False])
+def test_ctrl_c_ends_it_while_it_waits_for_a_message(data_dir: Path, bridge: bool) -> None:
+    arguments = [sys.executable, "-m", "app", "mcp", "--url", "http://127.0.0.1:9"] if bridge else command(data_dir)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, cwd=ROOT, **pipes) as run:
+        try:
+            run.stdin.write(json.dumps(HANDSHAKE[0]).encode() + b"\n")
+            run.stdin.flush()
+            assert json.loads(run.stdout.readline())["id"] == 0
+            time.sleep(0.2)  # it reads again
+            run.send_signal(signal.SIGINT)
+            assert run.wait(30) == 130
+            assert run.stderr.read() == b"Interrupted.\n"
+        finally:
+            run.kill()
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://example.com", ""])
