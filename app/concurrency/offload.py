@@ -96,6 +96,7 @@ def _run(work: Callable[[], T], result: Future[T]) -> None:
         result.set_exception(error)
 
 
+_waiting = Threads(4, of_user=4)
 _threads = Threads(3, of_user=1)  # two of one user would only contend for the interpreter lock
 _large = Threads(2, of_user=1)
 _small = Threads(4, of_user=2)
@@ -106,6 +107,11 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     if size <= INLINE:
         return work(*args, **kwargs)
     return await _threads.run(partial(contextvars.copy_context().run, partial(work, *args, **kwargs)))
+
+
+async def wait_for(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of work that waits, such as a download. The exit does not wait for it, unlike `asyncio.to_thread`."""
+    return await _waiting.run(partial(work, *args, **kwargs))
 
 
 async def run_stoppable(characters: int, work: Callable[[], T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import errors
+from app.concurrency import offload
 from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.models import known_models
@@ -109,15 +109,15 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        folder = await asyncio.to_thread(minilm.find, _hub(settings))
+        folder = await offload.wait_for(minilm.find, _hub(settings))
         return await int8_model.load(minilm.DESCRIBED, folder, threads=threads, cache=computed_weights(settings))
     if settings.embedder == "e5":
         return await int8_model.load(
             e5.DESCRIBED, e5.locate_package(), threads=threads, cache=computed_weights(settings)
         )
     if settings.embedder in ("onnx", "hub"):
-        folder, given = await asyncio.to_thread(_find_folder, settings)
-        return await asyncio.to_thread(model_folder.load_embedder, folder, given, threads=threads)
+        folder, given = await offload.wait_for(_find_folder, settings)
+        return await offload.wait_for(model_folder.load_embedder, folder, given, threads=threads)
     model = _embedding_model(settings)
     times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
@@ -183,7 +183,7 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
     if settings.llm == "none":
         yield None
         return
-    async with aclosing(await asyncio.to_thread(_llm, settings)) as model:
+    async with aclosing(await offload.wait_for(_llm, settings)) as model:
         yield model
 
 
@@ -218,7 +218,7 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
         return
     model: OnnxReranker | UnloadedReranker | HttpReranker
     if kind == "onnx" or kind == "hub":
-        model = await asyncio.to_thread(_onnx_reranker, settings)
+        model = await offload.wait_for(_onnx_reranker, settings)
     else:
         url, name = rerankers.ADDRESSES.get(kind, ("", None))
         model = HttpReranker(

@@ -54,6 +54,7 @@ class InProcess(httpx.BaseTransport, Backend):
         self._stack = ExitStack()
         self._opened: _Application | None = None
         self._opening = Lock()
+        self._openers: list[asyncio.Task[object]] = []
         self._running: set[Future[httpx.Response]] = set()
 
     @property
@@ -83,9 +84,12 @@ class InProcess(httpx.BaseTransport, Backend):
         application.portal.call(application.finish_jobs)
 
     def cancel_requests(self) -> None:
-        """Cancels the requests that run in other threads."""
+        """Cancels the requests that run in other threads, and the opening of the application."""
         for running in tuple(self._running):
             running.cancel()
+        for opener in self._openers:
+            if self._opened is None and not opener.done():
+                opener.get_loop().call_soon_threadsafe(opener.cancel)
 
     def close(self) -> None:
         """Closes the application."""
@@ -96,7 +100,7 @@ class InProcess(httpx.BaseTransport, Backend):
         with self._opening:
             if self._opened is None:
                 portal = self._stack.enter_context(start_blocking_portal(name="application"))
-                opened = portal.wrap_async_context_manager(_open(self._user, self._settings, portal))
+                opened = portal.wrap_async_context_manager(_open(self._user, self._settings, portal, self._openers))
                 self._opened = self._stack.enter_context(opened)
             return self._opened
 
@@ -145,7 +149,11 @@ class _Application:
 
 
 @asynccontextmanager
-async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncIterator[_Application]:
+async def _open(
+    user: str, settings: Settings, portal: BlockingPortal, openers: list[asyncio.Task[object]]
+) -> AsyncIterator[_Application]:
+    """Opens and closes the application in one task, which is added to `openers`."""
+    openers += filter(None, [asyncio.current_task()])
     level = "debug" if settings.log_level == "debug" else "error"
     quiet = settings.model_copy(update={"log_level": level, "worker": False})
     async with AsyncExitStack() as stack:

@@ -1,8 +1,14 @@
 """Tests how the processes of the service begin and end."""
 
 import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +18,9 @@ from app.access.key_uses import KeyUses
 from app.jobs import workers
 from app.serving import commands, http_process
 from app.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = {"stats": ("stats",), "ingest": ("ingest", "README.md"), "serve": ("serve", "--port", "0")}
 
 
 async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +47,26 @@ async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch
     with pytest.raises(asyncio.CancelledError):
         await starting
     assert states == ["opened", "closed"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_ends_a_command_that_downloads_a_model(data_dir: Path, command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hub:
+        hub.settimeout(60)
+        variables = {
+            "STEPWELL_RERANKER": "hub",
+            "STEPWELL_RERANKER_MODEL": "BAAI/bge-reranker-base",
+            "STEPWELL_MODEL_HUB": f"http://127.0.0.1:{hub.getsockname()[1]}",
+            "STEPWELL_DATA_DIR": str(data_dir),
+        }
+        arguments = [sys.executable, "-m", "app", *COMMANDS[command]]
+        with subprocess.Popen(arguments, cwd=ROOT, env=os.environ | variables) as run:
+            try:
+                with hub.accept()[0]:  # it gets no answer
+                    run.send_signal(signal.SIGINT)
+                    assert run.wait(30) == 130
+            finally:
+                run.kill()
 
 
 async def test_a_worker_whose_work_fails_ends_with_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:

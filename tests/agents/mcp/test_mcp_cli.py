@@ -103,8 +103,9 @@ def test_the_bridge_answers_requests_when_no_service_listens() -> None:
 @pytest.mark.parametrize("bridge", [True, False])
 def test_ctrl_c_ends_it_while_it_waits_for_a_message(data_dir: Path, bridge: bool) -> None:
     arguments = [sys.executable, "-m", "app", "mcp", "--url", "http://127.0.0.1:9"] if bridge else command(data_dir)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(arguments, cwd=ROOT, **pipes) as run:
+    with subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin
+        assert run.stdout
         try:
             run.stdin.write(json.dumps(HANDSHAKE[0]).encode() + b"\n")
             run.stdin.flush()
@@ -112,7 +113,6 @@ def test_ctrl_c_ends_it_while_it_waits_for_a_message(data_dir: Path, bridge: boo
             time.sleep(0.2)  # it reads again
             run.send_signal(signal.SIGINT)
             assert run.wait(30) == 130
-            assert run.stderr.read() == b"Interrupted.\n"
         finally:
             run.kill()
 
