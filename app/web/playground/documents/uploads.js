@@ -14,6 +14,9 @@ const FORM_BYTES = 4_000;
 // Of a long list those that are stored make room.
 const MOST = 100;
 const POLL_MS = 500;
+// Statuses of a look that says nothing about a job: no answer, too many requests, and a service that is busy or restarts.
+const PASSING = [0, 429, 503, 504];
+const UNKNOWN = { status: "waiting for the service", progress: {} };
 let queue = [];
 let run = null;
 // Whether a file is on its way; what a job stores is safe, and needs the page no longer.
@@ -88,12 +91,22 @@ function tooLarge(file) {
 /** Follows the job that stores a large document; the document with its counts. Throws Problem. */
 async function queued(document, row) {
   for (;;) {
-    const job = await call("GET", `jobs/${document.job_id}`);
+    const job = await look(document.job_id);
     const { done, total } = job.progress;
     row.at(total ? done / total : null, progressText(job.progress) || job.status);
     if (job.status === "done") return { ...document, ...job.result };
-    if (!["queued", "running"].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
+    if (!["queued", "running", UNKNOWN.status].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** A job, or UNKNOWN. Throws Problem. */
+async function look(id) {
+  try {
+    return await call("GET", `jobs/${id}`);
+  } catch (error) {
+    if (PASSING.includes(error.status)) return UNKNOWN;
+    throw error;
   }
 }
 
