@@ -93,20 +93,26 @@ class Supervisor:
     async def _run_process(self, number: int) -> tuple[int, bool]:
         """Start a process and wait for its end; returns its exit status, and whether it has served.
 
-        The process sends a byte when it serves, and ends when this end of the link is closed.
+        The status is 1 if no process can be started, for lack of memory for example. The process sends a byte when it
+        serves, and ends when this end of the link is closed.
         """
         link, its_link = socket.socketpair()
         arguments = ("--number", str(number), "--link", str(its_link.fileno()), "--folder", self._folder)
         with its_link:
             # A group of its own: Ctrl-C in a terminal signals the supervisor only, which then stops all processes.
             # -P: the folder in which the service was started may have an `app` of its own.
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "app", "serve-process", *arguments),
-                env=self._environment,
-                pass_fds=[its_link.fileno()],
-                process_group=0,
-                stdin=asyncio.subprocess.DEVNULL,
-            )
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-P", "-m", "app", "serve-process", *arguments),
+                    env=self._environment,
+                    pass_fds=[its_link.fileno()],
+                    process_group=0,
+                    stdin=asyncio.subprocess.DEVNULL,
+                )
+            except OSError as error:
+                link.close()
+                log.error("process %d: %s", number, error.strerror, extra={"action": "process_not_started"})
+                return 1, False
         self._processes[number] = process
         if self._stopping.is_set():
             process.terminate()

@@ -1,6 +1,7 @@
 """Tests how the processes of the service begin and end."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -16,7 +17,7 @@ import pytest
 from app import main, runtime
 from app.access.key_uses import KeyUses
 from app.jobs import workers
-from app.serving import commands, http_process
+from app.serving import commands, http_process, supervisor
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +68,45 @@ def test_ctrl_c_ends_a_command_that_downloads_a_model(data_dir: Path, command: s
                     assert run.wait(30) == 130
             finally:
                 run.kill()
+
+
+class _Process:
+    """A process that serves until it gets a signal."""
+
+    pid = 1
+
+    def __init__(self, link: int) -> None:
+        self._link = socket.socket(fileno=os.dup(link))
+        self._link.send(b"1")
+        self._ended = asyncio.Event()
+
+    def send_signal(self, _signal: int) -> None:
+        self._link.close()
+        self._ended.set()
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        return 0
+
+
+async def test_processes_serve_on_while_another_one_cannot_be_started(monkeypatch, tmp_path: Path) -> None:
+    failures, started = [None, OSError(errno.EAGAIN, "no process is left"), None], asyncio.Queue[_Process]()
+
+    async def create(*_arguments: str, pass_fds: list[int], **_options: object) -> _Process:
+        if (failure := failures.pop(0)) is not None:
+            raise failure
+        started.put_nowait(process := _Process(*pass_fds))
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create)
+    monkeypatch.setattr(supervisor, "PAUSE_S", 0.01)
+    processes = supervisor.Supervisor(2, {}, str(tmp_path))
+    running = asyncio.create_task(processes.run())
+    async with asyncio.timeout(10):
+        for _ in range(2):
+            await started.get()
+        processes.stop()
+        await running
 
 
 async def test_a_worker_whose_work_fails_ends_with_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
