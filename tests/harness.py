@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -60,6 +61,11 @@ def cpu_s(work: Callable[[Any], object], given: Any) -> float:
 def posing_as(transaction: Posed, user_id: str) -> Posed:
     """The same transaction with another user in its statements, whom row-level security must not believe."""
     return type(transaction)(transaction.entered, user_id)
+
+
+def heed_ctrl_c() -> None:
+    """In a child process: the shell starts background jobs with SIGINT ignored, which a child process inherits."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def new_user(name: str = "user") -> str:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import harness
 import pytest
 
 from app import main, runtime
@@ -61,7 +62,8 @@ def test_ctrl_c_ends_a_command_that_downloads_a_model(data_dir: Path, command: s
             "STEPWELL_DATA_DIR": str(data_dir),
         }
         arguments = [sys.executable, "-m", "app", *COMMANDS[command]]
-        with subprocess.Popen(arguments, cwd=ROOT, env=os.environ | variables) as run:
+        environment = os.environ | variables
+        with subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=harness.heed_ctrl_c) as run:
             try:
                 with hub.accept()[0]:  # it gets no answer
                     run.send_signal(signal.SIGINT)
@@ -136,6 +138,7 @@ async def test_work_in_the_background_that_fails_is_logged_at_once(
     state = SimpleNamespace(metrics=SimpleNamespace(lagged=print), key_uses=KeyUses(), settings=Settings())
     services = SimpleNamespace(db=SimpleNamespace(reads=SimpleNamespace(watch=idle)))
     async with main._background_workers(SimpleNamespace(state=state), services):
-        await asyncio.sleep(0.01)
+        for _ in range(3):  # it runs, fails, and is seen
+            await asyncio.sleep(0)
         assert [one.message for one in caplog.records] == ["background work ended"]
     assert len(caplog.records) == 1, "to be cancelled at the end is no failure"

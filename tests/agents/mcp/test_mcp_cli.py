@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,14 +102,14 @@ def test_the_bridge_answers_requests_when_no_service_listens() -> None:
 @pytest.mark.parametrize("bridge", [True, False])
 def test_ctrl_c_ends_it_while_it_waits_for_a_message(data_dir: Path, bridge: bool) -> None:
     arguments = [sys.executable, "-m", "app", "mcp", "--url", "http://127.0.0.1:9"] if bridge else command(data_dir)
-    with subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(arguments, cwd=ROOT, **pipes, preexec_fn=harness.heed_ctrl_c) as run:
         assert run.stdin
         assert run.stdout
         try:
             run.stdin.write(json.dumps(HANDSHAKE[0]).encode() + b"\n")
             run.stdin.flush()
             assert json.loads(run.stdout.readline())["id"] == 0
-            time.sleep(0.2)  # it reads again
             run.send_signal(signal.SIGINT)
             assert run.wait(30) == 130
         finally:

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import harness
@@ -37,10 +36,8 @@ def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repe
     ingest = ("ingest", str(tmp_path), "--user", (user := harness.new_user()), "--data-dir", str(data_dir))
     environment = {**os.environ, "STEPWELL_DATA_DIR": str(data_dir)}
     command = [sys.executable, "-c", QUICK, *ingest, "--json"]
-    # A shell starts background jobs with SIGINT ignored, which a child process inherits.
-    heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, env=environment, preexec_fn=heed) as process:
+    with subprocess.Popen(command, **pipes, text=True, env=environment, preexec_fn=harness.heed_ctrl_c) as process:
         assert process.stdout
         assert process.stderr
         assert any(int(found[1]) >= 6 for line in process.stderr if (found := PROGRESS.search(line)))
