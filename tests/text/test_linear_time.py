@@ -17,9 +17,10 @@ import pytest
 from harness import cpu_s
 from lxml import etree
 
+from app import logging_setup
 from app.errors import UnreadableFile
 from app.multihop import hop_terms
-from app.parsing import completeness, encodings, formats, notebook, transcript
+from app.parsing import author_and_time, completeness, encodings, formats, notebook, transcript
 from app.parsing.html import html_text
 from app.parsing.mail import mail
 from app.parsing.office import rtf, word_and_slides
@@ -110,6 +111,10 @@ ONCE_SLOW = {
     "names of entities": (Shape("", f"{'é' * 30}1{' ' * 169}"), 4_000),
     "language of a query": (Shape("", "a"), 4_000),
     "frontmatter": (Shape("a: |\n", " #\n"), 48_000),
+    "outputs of a notebook": (Shape("", "1, "), 24_000),
+    "mailbox": (Shape("\n\nFrom ", "12:30 "), 24_000),
+    "authors of a file": (Shape("Ana", " ", "Veit"), 16_000),
+    "secrets of a line": (Shape("", "://a:"), 24_000),
 }
 """Texts for which some work took longer than linear time, each with the size at which that shows."""
 
@@ -190,6 +195,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "outputs of a notebook": reading(
         notebook, '{"cells": [{"cell_type": "code", "outputs": [{"output_type": "stream", "text": "', '"}]}]}'
     ),
+    "authors of a file": author_and_time.author,
+    "secrets of a line": logging_setup.mask,
     "chat": reading(json_list, '{"messages": [{"ts": "1700000000", "user": "a", "text": "', '"}]}'),
     "mailbox": reading(mail, "From a 12:30 2011\n"),
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
