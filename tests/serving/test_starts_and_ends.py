@@ -22,7 +22,7 @@ from app.serving import commands, http_process, supervisor
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = {"stats": ("stats",), "ingest": ("ingest", "README.md"), "serve": ("serve", "--port", "0")}
+COMMANDS = {"ingest": ("ingest", "README.md"), "serve": ("serve", "--port", "0")}
 
 
 async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
