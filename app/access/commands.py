@@ -56,7 +56,7 @@ def create(
     key = database_as_owner.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=database_as_owner.actor()))
     restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
     terminal.end_with_json({"key": key, "user": user, "scopes": scopes, **restricted}, wanted=as_json)
-    terminal.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
+    terminal.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:", markup=False)
     terminal.write(key)
 
 

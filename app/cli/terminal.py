@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
@@ -73,9 +73,16 @@ def confirm(question: str) -> None:
     typer.confirm(printable(question), abort=True, err=True)
 
 
+class _PlainTable(Table):
+    """A table whose texts are no markup."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*(Text(one) if isinstance(one, str) else one for one in cells), **options)
+
+
 def table(*columns: str, ids: Collection[str] = ()) -> Table:
     """A table that shows every value in full: ids on one line each, other values on as many lines as they need."""
-    made = Table()
+    made = _PlainTable()
     for name in columns:
         made.add_column(name, overflow="fold", min_width=1 if name in ids else None)
     return made

@@ -61,7 +61,7 @@ def list_all(
     table = terminal.table("entity", "type", "role", "origin", ids=("entity",))
     for one in found:
         shown = terminal.cell(one["name"], ", ".join(one["aliases"]), identity=one["entity_id"])
-        table.add_row(shown, one["type"], escape(one["role"] or ""), one["origin"])
+        table.add_row(shown, one["type"], one["role"] or "", one["origin"])
     terminal.print_table(table, empty=_none(type))
 
 

@@ -68,7 +68,7 @@ def evaluate(
         warning = f"{count} not in the corpus, so no search finds them: {escape(named)}"
         terminal.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
-    title = f"{folder.name}, {mode}" + ("" if ranking == "{}" else f", {ranking}")
+    title = escape(f"{folder.name}, {mode}" + ("" if ranking == "{}" else f", {ranking}"))
     terminal.end_with_json(report.as_json(), wanted=as_json)
     _show_report(report, title)
     if calibration:
@@ -95,12 +95,12 @@ def _show_report(report: EvaluationReport, title: str) -> None:
     for name, value in report.totals().items():
         table.add_row(name, f"{value}")
     for name, changed in (report.comparison or {}).items():
-        table.add_row(f"{name} against flat", f"{len(changed)}: {' '.join(changed)}" if changed else "0")
+        table.add_row(f"{name} against flat", f"{len(changed)}: {escape(' '.join(changed))}" if changed else "0")
     terminal.out.print(table)
     if report.kinds:
         kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")
         for kind, means in report.kinds.items():
-            kinds.add_row(kind, f"{means['queries']}", f"{means['ndcg@10']}", f"{means['recall@5']}")
+            kinds.add_row(escape(kind), f"{means['queries']}", f"{means['ndcg@10']}", f"{means['recall@5']}")
         terminal.out.print(kinds)
 
 

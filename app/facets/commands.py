@@ -6,7 +6,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from app.cli import client_options, json_arguments, options, terminal
 from app.cli.client import Client
@@ -34,7 +33,7 @@ def facets(
     for one in answer["facets"]:
         values = ", ".join(f"{_show(value['value'])} ({value['documents']})" for value in one["values"])
         more = ", …" if one["distinct"] > len(one["values"]) else ""
-        table.add_row(escape(one["key"]), str(one["documents"]), ", ".join(one["types"]), escape(values + more))
+        table.add_row(one["key"], str(one["documents"]), ", ".join(one["types"]), values + more)
     sought = key or (f"{prefix}…" if prefix else None)
     terminal.print_table(
         table, empty=f"No document has the key {sought}: `stepwell facets` lists all." if sought else "None found."

@@ -30,7 +30,7 @@ def list_jobs(
     table = terminal.table("job", "status", "progress", "created", ids=("job",))
     for job in found:
         shown = terminal.cell(job["kind"], identity=job["job_id"])
-        table.add_row(shown, job["status"], escape(_progress(job)), terminal.moment(job["created_at"]))
+        table.add_row(shown, job["status"], _progress(job), terminal.moment(job["created_at"]))
     terminal.print_table(table)
 
 

@@ -188,6 +188,16 @@ def test_an_export_for_which_there_is_no_room_is_one_sentence_and_leaves_no_file
     assert not file.exists()
 
 
+@pytest.mark.parametrize("user", ["[/]", "[ada]", "ana [bold]"])
+def test_names_that_look_like_markup_are_shown_as_they_are(stepwell: Stepwell, user: str) -> None:
+    made = stepwell("keys", "create", user)
+    assert (made.code, made.out[:3], f"A key for {user} (" in made.err) == (0, "sw_", True)
+    for command in (("keys", "list"), ("users", "list"), ("audit", "--user", user)):
+        ran = stepwell(*command)
+        assert (ran.code, user in ran.out) == (0, True), command
+    assert stepwell("users", "delete", user, "--yes").code == 0
+
+
 def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(stepwell, filled, monkeypatch) -> None:
     other = harness.new_user()
     monkeypatch.setattr(user_data, "SETTLE_S", 0)
