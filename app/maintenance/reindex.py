@@ -61,10 +61,10 @@ class _Recut:
     same: bool
 
 
-async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
-    """How many of a user's documents were cut with other options or cleaned by other rules."""
+async def count(user_id: str, options: ChunkingOptions, *, db: Database, every: bool = False) -> int:
+    """How many of a user's documents were cut with other options or cleaned by other rules; with `every` all of them."""
     async with db.reading(user_id) as reading:
-        return await documents_to_reindex.count(reading, _cut(options))
+        return await documents_to_reindex.count(reading, "every" if every else _cut(options))
 
 
 async def warn_of_stale(owner: Database, _services: Services | None) -> None:

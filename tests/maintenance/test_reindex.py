@@ -216,4 +216,5 @@ def test_a_change_of_the_chunk_size_is_noticed_and_applied(stepwell, tmp_path, m
     assert done.json["local"]["cut"] == 1
     assert stepwell("documents", "list", "--json").json[0]["chunk_count"] > before
     assert stepwell("reindex", "--dry-run", "--json").json == {"local": 0}
+    assert stepwell("reindex", "--all", "--dry-run", "--json").json == {"local": 1}
     assert "0 documents compared" in stepwell("reindex").out

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from app import runtime
 from app.cli import options, terminal
@@ -34,7 +35,7 @@ def reindex(
     settings = options.settings(data_dir)
     chosen = [options.check_user(one) for one in user or ()]
     if dry_run:
-        counts = options.run(_count(settings, chosen))
+        counts = options.run(_count(settings, chosen, every=every))
         terminal.end_with_json(counts, wanted=as_json)
         terminal.write(f"{terminal.format_count(sum(counts.values()), 'document')} would be compared.")
         return
@@ -46,11 +47,11 @@ def reindex(
     terminal.out.print(f"{compared} compared, {total.cut} cut again, {embedded} embedded.")
 
 
-async def _count(settings: Settings, chosen: list[str]) -> dict[str, int]:
+async def _count(settings: Settings, chosen: list[str], *, every: bool) -> dict[str, int]:
     cut = runtime.chunking_options(settings)
     async with owner_at_revision(settings) as owner:
         users = chosen or await repair.users(db=owner)
-        return {one: await pipeline.count(one, cut, db=owner) for one in users}
+        return {one: await pipeline.count(one, cut, db=owner, every=every) for one in users}
 
 
 async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dict[str, Reindexed]:
@@ -63,9 +64,9 @@ async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dic
         users = chosen or await repair.users(db=owner)
         done = dict.fromkeys(users, Reindexed())
         for one in users:
-            total = None if every else await pipeline.count(one, cut, db=owner)
+            total = await pipeline.count(one, cut, db=owner, every=every)
             with Progress(console=terminal.err) as bar:
-                task = bar.add_task(f"Documents of {one}", total=total)
+                task = bar.add_task(f"Documents of {escape(one)}", total=total)
                 async for now in pipeline.run(one, services, which="every" if every else "outdated"):
                     done[one] = now
                     bar.update(task, completed=now.compared)
