@@ -16,6 +16,7 @@ import harness
 import pytest
 import server_folders
 
+from app import errors
 from app.access.store import user_data
 from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
@@ -188,6 +189,17 @@ def test_an_export_for_which_there_is_no_room_is_one_sentence_and_leaves_no_file
     assert not file.exists()
 
 
+def test_an_export_that_cannot_be_recorded_leaves_no_file(stepwell, filled, tmp_path, monkeypatch):
+    async def refuse(*_given: object) -> None:
+        raise errors.ReadOnly("The database is read-only.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(user_data.audit, "record", refuse)
+        assert stepwell("users", "export", filled, file := tmp_path / "export.zip").code == 1
+    assert not file.exists()
+    assert ("user.exported", filled) not in _actions(stepwell, filled)
+
+
 @pytest.mark.parametrize("user", ["[/]", "[ada]", "ana [bold]"])
 def test_names_that_look_like_markup_are_shown_as_they_are(stepwell: Stepwell, user: str) -> None:
     made = stepwell("keys", "create", user)
@@ -227,6 +239,11 @@ def test_the_audit_log_is_shown_as_tables_and_pruned_by_age(stepwell: Stepwell) 
     assert "key.created" in stepwell("audit", "--user", user).out
     assert "Deleted 0 events" in stepwell("audit", "--prune", 1).out
     assert [action for action, _target in _actions(stepwell, user)] == ["key.created"]
+
+
+def test_pruning_the_entries_of_all_users_is_refused_where_one_is_named(stepwell: Stepwell) -> None:
+    ran = stepwell("audit", "--user", harness.new_user(), "--prune", 1, "--json")
+    assert (ran.code, ran.json["error"]["field"]) == (2, "--prune")
 
 
 @pytest.mark.parametrize("command", [("keys", "create", "ana", "--days"), ("audit", "--prune")])

@@ -57,13 +57,13 @@ async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[
     try:
         with os.fdopen(handle, "wb") as raw:
             written = await _write(user_id, raw, db=db)
+        async with db.shared() as writing:
+            await audit.record(writing, Event(user_id, actor, "user.exported", user_id, written))
     except BaseException as error:
         os.unlink(file)
         if isinstance(error, OSError):  # closing a file writes the rest of it
             raise _cannot_write(error) from error
         raise
-    async with db.shared() as writing:
-        await audit.record(writing, Event(user_id, actor, "user.exported", user_id, written))
     return written
 
 
