@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from app import errors
 from app.access import keys
 from app.access.store import audit as stored_audit
 from app.access.store import keys as stored_keys
@@ -203,6 +204,8 @@ def show_audit(
 ) -> None:
     """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
+        if user is not None:
+            raise errors.BadRequest("Entries of all users are deleted: leave out --user.", field="--prune")
         gone = database_as_owner.run_once(data_dir, lambda owner: stored_audit.prune(owner, days=prune))
         terminal.end_with_json(gone, wanted=as_json)
         named = (("audit_log", "event"), ("key_uses", "key use"), ("api_keys", "ended key"))
