@@ -16,11 +16,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from app import errors
 from app.database.filter_types import Filters
 from app.documents.types import Upload
 from app.enums import Json
-from app.text import uris
+from app.requests.filter_models import SearchFilters
+from app.text import unstorable_json, uris
 
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
 SPLIT = "qrels/test.tsv"
@@ -123,33 +126,35 @@ def _upload(row: dict[str, Any]) -> Upload | None:
         title or None,
         uris.compose(str(row["_id"])),
         metadata,
-        created_at=_instant(row.get("created_at"), CORPUS),
+        created_at=_instant(row.get("created_at")),
         markdown=False,
     )
 
 
 def _question(row: dict[str, Any], relevant: dict[str, int]) -> JudgedQuestion:
-    kind, given = row.get("type"), row.get("filters") or {}
-    if not isinstance(given, dict):
-        raise errors.BadRequest(f"The filters of question {row['_id']} are no JSON object.", field=QUERIES)
-    filters = Filters(
-        metadata=given.get("metadata"),
-        created_after=_instant(given.get("created_after"), QUERIES),
-        created_before=_instant(given.get("created_before"), QUERIES),
-    )
-    return JudgedQuestion(str(row["_id"]), str(row["text"]), relevant, str(kind) if kind else None, filters)
+    kind, text = row.get("type"), str(row["text"] or "")
+    if not text.strip():
+        raise errors.BadRequest(f"Question {row['_id']} has no text.", field=QUERIES)
+    try:
+        filters = SearchFilters.model_validate(row.get("filters") or {}).shape()
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"]
+        raise errors.BadRequest(
+            f"The filters of question {row['_id']} are not those of a search: {reason}", field=QUERIES
+        ) from error
+    return JudgedQuestion(str(row["_id"]), text, relevant, str(kind) if kind else None, filters)
 
 
-def _instant(given: object, file: str) -> datetime | None:
+def _instant(given: object) -> datetime | None:
     """Parses an ISO 8601 date-time with a time zone; None gives None. Raises BadRequest."""
     if given is None:
         return None
     try:
         when = datetime.fromisoformat(str(given))
     except ValueError as error:
-        raise errors.BadRequest(f"{given!r} is not an ISO 8601 date-time.", field=file) from error
+        raise errors.BadRequest(f"{given!r} is not an ISO 8601 date-time.", field=CORPUS) from error
     if when.tzinfo is None:
-        raise errors.BadRequest(f"{given!r} has no time zone.", field=file)
+        raise errors.BadRequest(f"{given!r} has no time zone.", field=CORPUS)
     return when
 
 
@@ -170,11 +175,14 @@ def _line(row: Json) -> str:
 
 
 def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in _lines(path):
         try:
             row = json.loads(line)
+            unusable = next(unstorable_json.find_unusable(row), None)
         except (ValueError, RecursionError):
-            row = None
+            row = unusable = None
+        if unusable is not None:
+            raise errors.BadRequest(f"Line {number} has a value that cannot be stored: {unusable[2]}", field=path.name)
         if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
             raise errors.BadRequest(f"Line {number} is not a JSON object with a field {missing[0]}.", field=path.name)
         yield row
@@ -183,10 +191,10 @@ def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
 def _judgements(folder: Path) -> dict[str, dict[str, int]]:
     path = next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
     judged: dict[str, dict[str, int]] = defaultdict(dict)
-    for number, line in enumerate(_lines(path), 1):
-        columns = line.split("\t")
+    for number, line in _lines(path):
+        query, *columns = line.split("\t")
         try:
-            query, document, grade = columns[0], columns[-2], int(float(columns[-1]))
+            document, grade = columns[-2], int(float(columns[-1]))
         except (ValueError, IndexError, OverflowError) as error:
             if number == 1:
                 continue
@@ -195,9 +203,10 @@ def _judgements(folder: Path) -> dict[str, dict[str, int]]:
     return dict(judged)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, with their numbers."""
     try:
-        with path.open(encoding="utf-8") as file:
-            yield from (line for line in (raw.rstrip("\r\n") for raw in file) if line.strip())
+        with path.open(encoding="utf-8-sig") as file:
+            yield from ((number, raw.rstrip("\r\n")) for number, raw in enumerate(file, 1) if raw.strip())
     except (OSError, UnicodeDecodeError) as error:
         raise errors.BadRequest(f"{path} is missing or is not UTF-8 text.", field=path.name) from error

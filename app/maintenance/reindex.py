@@ -62,7 +62,7 @@ class _Recut:
 
 
 async def count(user_id: str, options: ChunkingOptions, *, db: Database, every: bool = False) -> int:
-    """How many of a user's documents were cut with other options or cleaned by other rules; with `every` all of them."""
+    """How many of a user's documents were cut with other options or by other rules; with `every` all of them."""
     async with db.reading(user_id) as reading:
         return await documents_to_reindex.count(reading, "every" if every else _cut(options))
 

@@ -68,6 +68,12 @@ def test_an_invalid_date_time_is_rejected_by_name(tmp_path: Path, given: str) ->
         ("[1]", "a field _id"),
         ('{"_id": "1"}', "a field text"),
         ('{"_id": "1", "text": "Lime?", "filters": "x"}', "filters of question 1"),
+        ('{"_id": "1", "text": "Lime?", "filters": {"metadata": 5}}', "filters of question 1"),
+        ('{"_id": "1", "text": "Lime?", "filters": {"metadata": {"a": {"$foo": 1}}}}', "filters of question 1"),
+        ('{"_id": "1", "text": "Lime?", "filters": {"source": "x"}}', "filters of question 1"),
+        ('{"_id": "1", "text": "Lime \\ud800"}', "Line 1"),
+        ('{"_id": "1", "text": " "}', "Question 1 has no text"),
+        ('{"_id": "1", "text": null}', "Question 1 has no text"),
     ],
 )
 def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, line: str, said: str) -> None:
@@ -78,13 +84,18 @@ def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, line: str, said
 
 
 @pytest.mark.parametrize(
-    ("file", "line"), [(beir.QRELS, "q1\td2\t1e999"), (beir.QRELS, "q1"), (beir.QUERIES, "[" * 100_000)]
+    ("file", "line"),
+    [
+        *((beir.QRELS, line) for line in ("q1\td2\t1e999", "q1", "q1\t1")),
+        *((beir.CORPUS, line) for line in ('{"_id": "d2", "text": "a\\u0000b"}', '{"_id": "d2", "n": 1e999}')),
+        (beir.QUERIES, "[" * 100_000),
+    ],
 )
 def test_the_line_that_cannot_be_read_is_named(tmp_path: Path, file: str, line: str) -> None:
     (tmp_path / beir.CORPUS).write_text('{"_id": "d1", "text": "Lime."}\n')
     (tmp_path / beir.QUERIES).write_text('{"_id": "q1", "text": "Lime?"}\n')
     (tmp_path / beir.QRELS).write_text("q1\td1\t1\n")
     with (tmp_path / file).open("a") as opened:
-        opened.write(f"{line}\n")
-    with pytest.raises(errors.BadRequest, match="Line 2"):
+        opened.write(f"\n{line}\n")
+    with pytest.raises(errors.BadRequest, match="Line 3"):
         beir.load(tmp_path)
