@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -61,23 +61,31 @@ def doctor(as_json: options.AsJson = False, data_dir: options.DataDir = None) ->
 
 
 async def _examine(settings: Settings) -> list[Finding]:
-    keyed = settings.auth == "api_key"
-    auth = f"AUTH={settings.auth}{'' if keyed else ': one user'}, on {settings.host}:{settings.port}"
-    findings = [Finding("settings", "ok", auth), *await _database(settings)]
+    findings = [_settings(settings), *await _database(settings)]
     findings += await _try_models(settings)
     if settings.database_url is None:
         findings.append(pipeline.disk(inspection.free_bytes(settings.folder), str(settings.folder)))
     return findings
 
 
+def _settings(settings: Settings) -> Finding:
+    try:
+        runtime.chunking_options(settings)
+    except errors.BadRequest as error:
+        return Finding("settings", "error", error.message, f"Correct {error.field}.")
+    users = "" if settings.auth == "api_key" else ": one user"
+    return Finding("settings", "ok", f"AUTH={settings.auth}{users}, on {settings.host}:{settings.port}")
+
+
 async def _database(settings: Settings) -> list[Finding]:
+    target = None
+    with suppress(errors.ProviderError):  # a finding of the next embedder
+        target = configured_models.target(settings)
     try:
         model, dimension = configured_models.embedding(settings)
     except errors.ProviderError as error:
         return [Finding("database", "error", f"Not checked: {error.message}", "Correct STEPWELL_EMBEDDER_MODEL.")]
-    expected = pipeline.Expected(
-        model, dimension, many_users=settings.auth == "api_key", target=configured_models.target(settings)
-    )
+    expected = pipeline.Expected(model, dimension, many_users=settings.auth == "api_key", target=target)
     try:
         async with AsyncExitStack() as stack:
             database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))
@@ -134,6 +142,8 @@ async def _try_models(settings: Settings) -> list[Finding]:
                     findings.append(Finding(name, "ok", await call(model)))
         except errors.ProviderError as error:
             findings.append(Finding(name, "error", error.message, _fix(error, name, given)))
+        except errors.BadRequest as error:  # the proxy of the environment, which the message names
+            findings.append(Finding(name, "error", error.message))
     return findings
 
 

@@ -108,6 +108,27 @@ def test_a_folder_without_a_model_is_a_finding(tmp_path: Path) -> None:
     assert KEY not in ran.stdout
 
 
+@pytest.mark.parametrize(
+    ("environment", "name", "said"),
+    [
+        ({"STEPWELL_NEXT_EMBEDDER": '{"embedder": "onnx", "model": "/nothing"}'}, "next_embedder", "no folder"),
+        (
+            {"STEPWELL_LLM": "openai", "STEPWELL_LLM_URL": "https://a.example/v1", "STEPWELL_LLM_MODEL": "m"},
+            "llm",
+            "PROXY",
+        ),
+        ({"STEPWELL_LANGUAGE": "klingon"}, "settings", "language is unknown"),
+    ],
+)
+def test_what_keeps_a_command_from_starting_is_a_finding_beside_the_others(environment, name, said) -> None:
+    given = {"HTTPS_PROXY": "foo://proxy", "DATABASE_URL": "postgresql://stepwell_service@127.0.0.1:9/stepwell"}
+    ran = CliRunner().invoke(app, ["doctor", "--json"], env=given | environment)
+    findings = {finding["name"]: finding for finding in json.loads(ran.stdout)["findings"]}
+    assert (ran.exit_code, findings[name]["level"], said in findings[name]["message"]) == (1, "error", True)
+    assert {"settings", "database", "embedder"} <= findings.keys()
+    assert not findings["database"]["message"].startswith("Not checked")
+
+
 async def test_a_key_of_a_language_model_that_is_not_used_is_named_with_what_would_use_it() -> None:
     unused = {"embedder": "tei", "embedder_url": "http://127.0.0.1:9", "gemini_api_key": KEY}
     found = (await _findings(**unused))["llm"]
