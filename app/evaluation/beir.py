@@ -91,19 +91,26 @@ def read_questions(folder: Path) -> list[JudgedQuestion]:
 async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: AsyncIterable[Upload]) -> int:
     """Writes a set without entities, and returns the number of its documents, which are read one by one.
 
-    Creates the folder if it is missing, and replaces existing files.
+    Creates the folder if it is missing, and replaces existing files. Raises BadRequest if it cannot be written.
     """
-    _write_questions(folder, judged)
     count = 0
-    with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
-        async for upload in documents:
-            created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
-            own = {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at}
-            others = {name: value for name, value in upload.metadata.items() if name not in _OWN_FIELDS}
-            taken = {name: value for name, value in upload.metadata.items() if name in _OWN_FIELDS}
-            corpus.write(_line({**own, **others, **({"metadata": taken} if taken else {})}))
-            count += 1
+    try:
+        _write_questions(folder, judged)
+        with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
+            async for upload in documents:
+                corpus.write(_line(_document_row(upload)))
+                count += 1
+    except OSError as error:
+        raise errors.BadRequest(f"The folder cannot be written: {error.strerror}.", field="FOLDER") from error
     return count
+
+
+def _document_row(upload: Upload) -> dict[str, Any]:
+    created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
+    own = {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at}
+    others = {name: value for name, value in upload.metadata.items() if name not in _OWN_FIELDS}
+    taken = {name: value for name, value in upload.metadata.items() if name in _OWN_FIELDS}
+    return {**own, **others, **({"metadata": taken} if taken else {})}
 
 
 def _write_questions(folder: Path, judged: Sequence[JudgedQuestion]) -> None:

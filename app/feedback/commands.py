@@ -58,10 +58,6 @@ def export(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write judged queries with all documents as a set that `eval` and `calibrate` read (BEIR layout)."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise errors.BadRequest(f"The folder cannot be made: {error.strerror}.", field="FOLDER") from error
     user_id, settings = options.check_user(user), options.settings(data_dir)
 
     async def write() -> tuple[int, int]:

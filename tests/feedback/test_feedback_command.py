@@ -64,3 +64,12 @@ async def test_a_document_that_is_deleted_during_an_export_is_left_out(
     monkeypatch.setattr(documents, "page", deleted_after)
     assert await feedback.export(tenant.user_id, tmp_path, tenant.services()) == (0, 1)
     assert [upload.uri for upload in beir.load(tmp_path).documents] == ["kept"]
+
+
+def test_an_export_that_cannot_be_written_is_one_sentence(stepwell: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "set" / beir.CORPUS).mkdir(parents=True)
+    (tmp_path / "file").touch()
+    for folder in ("set", "file"):
+        ran = stepwell("feedback", "export", tmp_path / folder, "--json")
+        assert (ran.code, ran.json["error"]["field"]) == (2, "FOLDER")
+        assert "The folder cannot be written" in ran.json["error"]["detail"]
