@@ -6,6 +6,7 @@ text boxes are reported as left out.
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import html
 import io
@@ -72,12 +73,25 @@ _MARKS = re.compile(r'["\\]')
 _DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
 
 
+@dataclass(slots=True)
+class ShownTexts:
+    """How a sheet shows numbers: the texts by column of each row, or of the first of equal rows, from `starts` on."""
+
+    starts: list[int] = field(default_factory=list)
+    rows: list[dict[int, str]] = field(default_factory=list)
+
+    def get(self, place: Place) -> str | None:
+        """The text of a cell; None if it is unknown."""
+        row = bisect.bisect_right(self.starts, place[0]) - 1
+        return self.rows[row].get(place[1]) if row >= 0 else None
+
+
 @dataclass(frozen=True, slots=True)
 class SheetParts:
     """How a sheet shows numbers, as formats or as texts, and the first and last places of its merged cells."""
 
     codes: Mapping[Place, str] = field(default_factory=dict)
-    texts: dict[Place, str] = field(default_factory=dict)
+    texts: ShownTexts = field(default_factory=ShownTexts)
     merged: list[tuple[Place, Place]] = field(default_factory=list)
 
 
@@ -317,9 +331,12 @@ def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
     left_out = list(_text_boxes(" ".join("".join(line.itertext()) for line in box.iter("{*}p")) for box in boxes))
     for table in root.iter(f"{_TABLE}table"):
         name = table.get(f"{_TABLE}name", "")
-        parts[name] = found = SheetParts(texts={}, merged=[])
-        for rows, columns, cell in _cells_of(table):
-            place = rows.start, columns.start
+        parts[name] = found = SheetParts()
+        for row, columns, cell in _cells_of(table):
+            if found.texts.starts[-1:] != [row]:
+                found.texts.starts.append(row)
+                found.texts.rows.append({})
+            place = row, columns.start
             for comment in cell.iter(f"{_OFFICE}annotation"):
                 text = " ".join(" ".join(paragraph.itertext()) for paragraph in comment.iter("{*}p"))
                 left_out.append(LeftOut("comments of cells", text, f"sheet {name}"))
@@ -328,19 +345,19 @@ def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
                 found.merged.append((place, (place[0] + height - 1, place[1] + width - 1)))
             if cell.get(f"{_OFFICE}value-type") in _NUMBERS:
                 text = " ".join("".join(p.itertext()) for p in cell.iterfind("{*}p"))
-                found.texts.update(dict.fromkeys(itertools.product(rows, columns), text))
+                found.texts.rows[-1].update(dict.fromkeys(columns, text))
     return parts, left_out
 
 
-def _cells_of(table: Any) -> Iterator[tuple[range, range, Any]]:
-    """The cells of an OpenDocument table, each with the rows and the columns in which it is repeated."""
-    rows = range(0)
+def _cells_of(table: Any) -> Iterator[tuple[int, range, Any]]:
+    """The cells of an OpenDocument table, each with the first of equal rows and the columns of equal cells."""
+    row = 0
     for element in table.iter(f"{_TABLE}table-row"):
-        rows = range(rows.stop, rows.stop + int(element.get(f"{_TABLE}number-rows-repeated", 1)))
         columns = range(0)
         for cell in element.iterchildren(*_CELLS):
             columns = range(columns.stop, columns.stop + int(cell.get(f"{_TABLE}number-columns-repeated", 1)))
-            yield rows, columns, cell
+            yield row, columns, cell
+        row += int(element.get(f"{_TABLE}number-rows-repeated", 1))
 
 
 def show_number(value: float, code: str) -> str:
