@@ -280,7 +280,8 @@ async def expire(db: SharedTransaction, _services: object) -> int:
     """
     latest = _after(LONGEST_WAIT_S)
     is_ahead = sa.or_(_j.run_at > latest, _j.leased_until > latest)
-    due = {"run_at": sa.func.now(), "leased_until": sa.case((_j.leased_until.is_not(None), sa.func.now()))}
+    lease = sa.case((_j.leased_until > latest, sa.func.now()), else_=_j.leased_until)  # one that is renewed stays
+    due = {"run_at": sa.func.least(_j.run_at, sa.func.now()), "leased_until": lease}
     await db.execute(sa.update(tables.jobs).where(_j.status.in_(_OPEN), is_ahead).values(due))
     return (await db.execute(_delete_old())).rowcount
 

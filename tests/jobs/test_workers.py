@@ -171,6 +171,17 @@ async def test_a_clock_that_was_set_back_leaves_no_job_waiting_for_it(tenant: Te
     assert [(state.status, state.attempts) for state in states] == [("done", 1)] * 2
 
 
+async def test_a_job_that_runs_keeps_its_claim_after_the_clock_was_set_back(tenant: Tenant, owner: Any) -> None:
+    job_id = await _queue(tenant)
+    leased = "status = 'running', run_at = now() + interval '1 day', leased_until = now() + interval '20 s'"
+    await owner.execute(f"UPDATE stepwell.jobs SET {leased} WHERE job_id = $1", job_id)
+    async with tenant.db.shared() as shared:
+        await store.expire(shared, None)
+    assert await _run(tenant, _finish) is None
+    due = "SELECT run_at <= now() AND leased_until > now() FROM stepwell.jobs WHERE job_id = $1"
+    assert await owner.fetchval(due, job_id)
+
+
 async def test_the_longest_pause_is_not_shortened(tenant: Tenant, owner: Any) -> None:
     assert workers.MAX_RETRY_S < store.LONGEST_WAIT_S
     await _queue(tenant)
