@@ -50,9 +50,9 @@ class FilterArguments(ToolArguments):
         None, description="Only documents of these sources, by name or id."
     )
     created_after: field_types.Moment | None = Field(
-        None, description="Only documents added then or later, such as 2026-01-31."
+        None, description="Only documents created then or later, such as 2026-01-31."
     )
-    created_before: field_types.Moment | None = Field(None, description="Only documents added before then.")
+    created_before: field_types.Moment | None = Field(None, description="Only documents created before then.")
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
         3_000, description="Approximate size of the result; what does not fit is left out."
     )
