@@ -23,6 +23,11 @@ from app.models.settings import ProviderSettings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MAX_MODEL_THREADS = 4
+CPU_QUOTAS = (
+    (Path("/sys/fs/cgroup/cpu.max"),),
+    (Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")),
+)
+"""The files with a container's quota and its period, of cgroups version 2 and 1."""
 LEAST_SEARCHES = 2
 """Least default of a user's concurrent searches in each of several processes: one uses Python while another waits."""
 MAX_CONNECTIONS = 80
@@ -296,8 +301,18 @@ def wrong_variables(error: ValidationError) -> list[tuple[str, str]]:
 
 
 def usable_cores() -> int:
-    """Returns the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Returns the number of cores that this process may use: by its affinity, and by the quota of its container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min([cores, *(quota for files in CPU_QUOTAS if (quota := _read_quota(files)))])
+
+
+def _read_quota(files: Iterable[Path]) -> int:
+    """The cores of a quota, rounded up; 0 if there is none."""
+    try:
+        quota, period = map(int, " ".join(file.read_text(encoding="ascii") for file in files).split())
+    except (OSError, ValueError):  # no such file, or the quota is "max"
+        return 0
+    return -(-quota // period) if quota > 0 else 0
 
 
 def exports_traces() -> bool:

@@ -265,7 +265,7 @@ async def offline_embedder() -> AsyncIterator[Embedder]:
     """The offline embedding model."""
     from app.models.local import int8_model, minilm
 
-    model = await int8_model.load(minilm.DESCRIBED, minilm.locate_package())
+    model = await int8_model.load(minilm.DESCRIBED, minilm.locate_package(), threads=usable_cores())
     yield model
     await model.aclose()
 

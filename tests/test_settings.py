@@ -64,3 +64,27 @@ def test_the_page_about_models_has_a_row_for_each_kind(role: str) -> None:
     kinds = get_args(Settings.model_fields[role].annotation)
     first_cells = [row.split("|")[1] for row in table.splitlines()[2:]]
     assert sorted(re.findall(r"`(\w+)`", "".join(first_cells))) == sorted(kinds)
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"),
+    [
+        ({"cpu.max": "200000 100000\n"}, 2),
+        ({"cpu.max": "150000 100000\n"}, 2),
+        ({"cpu.max": "10000 100000\n"}, 1),
+        ({"cpu.max": "max 100000\n"}, 64),
+        ({"cpu.max": "12800000 100000\n"}, 64),
+        ({"cpu.cfs_quota_us": "300000\n", "cpu.cfs_period_us": "100000\n"}, 3),
+        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, 64),
+        ({}, 64),
+    ],
+)
+def test_the_quota_of_a_container_limits_the_cores_that_searches_and_models_use(monkeypatch, tmp_path, quota, cores):
+    for name, text in quota.items():
+        (tmp_path / name).write_text(text)
+    files = tuple(tuple(tmp_path / file.name for file in one) for one in config.CPU_QUOTAS)
+    monkeypatch.setattr(config, "CPU_QUOTAS", files)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
+    found = Settings()
+    assert (config.usable_cores(), found.searches_at_once) == (cores, cores + 1)
+    assert found.model_threads == min(cores, config.MAX_MODEL_THREADS)

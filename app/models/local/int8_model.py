@@ -81,17 +81,15 @@ class Int8Model:
         return whole
 
 
-async def load(
-    described: Int8Model, folder: Path, *, threads: int | None = None, cache: Path | None = None
-) -> OnnxEmbedder:
+async def load(described: Int8Model, folder: Path, *, threads: int, cache: Path | None = None) -> OnnxEmbedder:
     """Load a model off the event loop from the folder of its published files.
 
-    `threads` (default: the usable cores, at most 4) is how many inferences run at once, each in one thread: the model
-    is so small that threads of one inference wait for each other for a sixth to a third of their time. The weights are
-    kept in the folder `cache`, in memory if it is None or cannot be written. Raises ProviderError when a file is
-    missing or the weights are not the published ones.
+    `threads` is how many inferences run at once, each in one thread: the model is so small that threads of one
+    inference wait for each other for a sixth to a third of their time. The weights are kept in the folder `cache`, in
+    memory if it is None or cannot be written. Raises ProviderError when a file is missing or the weights are not the
+    published ones.
     """
-    return await asyncio.to_thread(_open, described, folder, threads or onnx_model.usable_cores(), cache)
+    return await asyncio.to_thread(_open, described, folder, threads, cache)
 
 
 def _open(described: Int8Model, folder: Path, threads: int, cache: Path | None) -> OnnxEmbedder:

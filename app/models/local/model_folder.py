@@ -69,7 +69,7 @@ def describe(path: Path, overrides: Overrides) -> EmbeddingModel:
     return EmbeddingModel(name, dimension, most, languages=model.languages)
 
 
-def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> OnnxEmbedder:
+def load_embedder(path: Path, overrides: Overrides, *, threads: int) -> OnnxEmbedder:
     """Load the embedding model in a folder and embed one word with it. Raises ProviderError."""
     described = describe(path, overrides)
     graph = load_graph(path, max_tokens=described.max_tokens, threads=threads)
@@ -78,7 +78,7 @@ def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> O
     return embedder
 
 
-def load_reranker(path: Path, *, name: str, threads: int | None) -> OnnxReranker:
+def load_reranker(path: Path, *, name: str, threads: int) -> OnnxReranker:
     """Load the cross-encoder in a folder and score one word with it. Raises ProviderError."""
     most = max_tokens(path, known_models.find(name).max_tokens)
     reranker = OnnxReranker(load_graph(path, max_tokens=most, threads=threads), name)
@@ -86,7 +86,7 @@ def load_reranker(path: Path, *, name: str, threads: int | None) -> OnnxReranker
     return reranker
 
 
-def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> onnx_model.OnnxModel:
+def load_graph(path: Path, *, max_tokens: int, threads: int) -> onnx_model.OnnxModel:
     """Load the graph and the tokenizer in a folder. Raises ProviderError that names the missing or unusable file."""
     name = f"The model in {path.name}"
     candidates = (path / "model.onnx", path / "onnx" / "model.onnx")
@@ -94,7 +94,7 @@ def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> onnx_mode
     if file is None:
         raise ProviderError(f"{name} is missing: the folder has no model.onnx.", fault="model")
     try:
-        session = onnx_model.open_session(file, threads=threads or onnx_model.usable_cores())
+        session = onnx_model.open_session(file, threads=threads)
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise ProviderError(f"{name} cannot be loaded: {file.name} is not a complete model.", fault="model") from error
     try:

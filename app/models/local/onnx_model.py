@@ -27,7 +27,6 @@ import onnxruntime
 
 from app.errors import ProviderError
 
-MAX_THREADS = 4
 TOKENS_PER_THREAD = 600
 """Tokens of a batch for each thread of an inference. Measured: more tokens exceed a core's cache and take longer, and
 larger batches need more padding."""
@@ -185,9 +184,3 @@ def _lower_priority() -> None:
 def _clean(text: str) -> str:
     """Join surrogate pairs and replace lone surrogates, which the tokenizer rejects."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def usable_cores() -> int:
-    """The cores that this process may use, at most MAX_THREADS."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MAX_THREADS)

@@ -52,7 +52,7 @@ def unpublished(tmp_path):
 
 
 async def vector_of(described=MINILM, folder=PACKAGE, **options):
-    embedder = await int8_model.load(described, folder, **options)
+    embedder = await int8_model.load(described, folder, threads=1, **options)
     try:
         return await embedder.embed_query("How deep is a stepwell?")
     finally:
