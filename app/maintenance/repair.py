@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from app import capability
+from app import capability, errors
 from app.database.transactions import Database
 from app.database.vectors import VectorValue
 from app.derived_row_repairs import Damage, Repair, UserRows, under_lock
@@ -46,10 +46,13 @@ class Checked:
     linked: int | None
 
 
-async def users(*, db: Database) -> list[str]:
-    """Every user with data. `db` is the owner's."""
+async def users(chosen: Sequence[str] = (), *, db: Database) -> list[str]:
+    """The chosen users, or every user with data. `db` is the owner's. Raises NotFound for a user without data."""
     async with db.shared() as shared:
-        return await repairs.users(shared)
+        known = await repairs.users(shared)
+    if unknown := sorted(set(chosen).difference(known)):
+        raise errors.NotFound(f"Nothing is stored for the user {unknown[0]!r}.")
+    return list(chosen) or known
 
 
 async def run(user_id: str, services: Services) -> Damage:

@@ -50,7 +50,6 @@ def without_retries() -> Iterator[None]:
         (("stats", "--data-dir", ""), "A path has a name"),
         (("users", "export", "a\nb", "out.zip"), "1 to 200 printable characters"),
         (("users", "delete", "", "--yes"), "1 to 200 printable characters"),
-        (("repair", "--user", ""), "1 to 200 printable characters"),
         (("keys", "create", "ana", "--scope", "nope"), "Scopes are"),
         (("jobs", "show", "none"), "should be a valid UUID"),
         (("calibrate", "FOLDER"), "qrels.tsv is missing"),

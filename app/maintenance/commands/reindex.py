@@ -33,7 +33,7 @@ def reindex(
     The command may be interrupted and repeated. Searches find the old chunks of a document or the new ones.
     """
     settings = options.settings(data_dir)
-    chosen = [options.check_user(one) for one in user or ()]
+    chosen = user or []
     if dry_run:
         counts = options.run(_count(settings, chosen, every=every))
         terminal.end_with_json(counts, wanted=as_json)
@@ -50,7 +50,7 @@ def reindex(
 async def _count(settings: Settings, chosen: list[str], *, every: bool) -> dict[str, int]:
     cut = runtime.chunking_options(settings)
     async with owner_at_revision(settings) as owner:
-        users = chosen or await repair.users(db=owner)
+        users = await repair.users(chosen, db=owner)
         return {one: await pipeline.count(one, cut, db=owner, every=every) for one in users}
 
 
@@ -61,7 +61,7 @@ async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dic
         configured_models.open_stored(settings, owner, patience_s=configured_models.COMMAND_PATIENCE_S) as embedder,
     ):
         services = Services(owner, embedder, chunking_options=cut)
-        users = chosen or await repair.users(db=owner)
+        users = await repair.users(chosen, db=owner)
         done = dict.fromkeys(users, Reindexed())
         for one in users:
             total = await pipeline.count(one, cut, db=owner, every=every)

@@ -32,8 +32,7 @@ def repair(
     data_dir: options.DataDir = None,
 ) -> None:
     """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
-    chosen = [options.check_user(one) for one in user or ()]
-    found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
+    found, waiting = options.run(compare(options.settings(data_dir), user or [], dry_run=dry_run))
     counted = {user: {one.kind: damage.get(one.kind, 0) for one in pipeline.every()} for user, damage in found.items()}
     terminal.end_with_json(counted, wanted=as_json)
     for one, damage in found.items():
@@ -56,7 +55,7 @@ async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
     """
     keys = settings.entity_keys
     async with owner_at_revision(settings) as owner:
-        users = chosen or await pipeline.users(db=owner)
+        users = await pipeline.users(chosen, db=owner)
         if dry_run:
             checked = {one: await pipeline.check(one, db=owner, keys=keys) for one in users}
             waiting = sum(one.linked is None for one in checked.values())

@@ -26,6 +26,9 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     assert "slowly" in stepwell("search", "lime mortar").out
     assert stepwell("repair").out.strip() == "1 user compared; nothing was wrong."
     assert stepwell("repair", "--dry-run", "--json").json["local"]["postings"] == 0
+    for command in ("repair", "reindex"):
+        unknown = stepwell(command, "--user", "local", "--user", "Local")
+        assert (unknown.code, unknown.err) == (1, "Error: Nothing is stored for the user 'Local'.\n")
 
 
 def test_a_restored_backup_of_an_earlier_version_asks_for_a_reindex(stepwell, tmp_path, monkeypatch, caplog):
