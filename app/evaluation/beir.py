@@ -16,11 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.database.filter_types import Filters
 from app.documents.types import Upload
+from app.entities.types import EntityDraft
 from app.enums import Json
 from app.requests.filter_models import SearchFilters
 from app.text import unstorable_json, uris
@@ -29,6 +30,7 @@ CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv",
 SPLIT = "qrels/test.tsv"
 """Where the sets of BEIR itself have their judgements."""
 _OWN_FIELDS = frozenset({"_id", "title", "text", "created_at", "metadata"})
+_ENTITY = TypeAdapter(EntityDraft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class EvaluationSet:
     documents: tuple[Upload, ...]
     questions: tuple[JudgedQuestion, ...]
     skipped: int
-    entities: tuple[Json, ...] = ()
+    entities: tuple[EntityDraft, ...] = ()
 
     @property
     def missing(self) -> list[str]:
@@ -69,7 +71,7 @@ def load(folder: Path) -> EvaluationSet:
     judged = read_judged_questions(folder)
     questions = tuple(one for one in judged if any(grade > 0 for grade in one.relevant.values()))
     path = folder / ENTITIES
-    entities = tuple(_rows(path, "type", "name")) if path.exists() else ()
+    entities = tuple(_entity(row) for row in _rows(path, "type", "name")) if path.exists() else ()
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
@@ -150,6 +152,15 @@ def _question(row: dict[str, Any], relevant: dict[str, int]) -> JudgedQuestion:
             f"The filters of question {row['_id']} are not those of a search: {reason}", field=QUERIES
         ) from error
     return JudgedQuestion(str(row["_id"]), text, relevant, str(kind) if kind else None, filters)
+
+
+def _entity(row: dict[str, Any]) -> EntityDraft:
+    try:
+        return _ENTITY.validate_python({name: value for name, value in row.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise errors.BadRequest(f"Entity {row['name']!r} cannot be read. {reason}", field=ENTITIES) from error
 
 
 def _instant(given: object) -> datetime | None:

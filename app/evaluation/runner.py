@@ -18,7 +18,7 @@ from app.documents.storing import ingest
 from app.entities import bulk_upsert
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
-from app.enums import Json, Mode
+from app.enums import Mode
 from app.evaluation import beir, metrics
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
@@ -240,17 +240,15 @@ def average(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQu
     return {name: round(total / max(len(pairs), 1), 4) for name, total in sums.items()}
 
 
-async def import_entities(entities: Sequence[Json], user_id: str, services: Services) -> None:
+async def import_entities(entities: Sequence[EntityDraft], user_id: str, services: Services) -> None:
     """Imports the set's entities as `POST /api/rag/entities/bulk` does and links the stored documents to them.
 
-    Raises BadRequest with the first line that is rejected.
+    Raises BadRequest with the first entity that is rejected.
     """
     lines = []
     for number, entity in enumerate(entities, 1):
-        fields: dict[str, Any] = {name: entity.get(name) for name in ("type", "name", "role", "description")}
-        fields |= {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts", "members")}
         try:
-            lines.append(bulk_upsert.Line.of(number, EntityDraft(**fields, metadata=entity.get("metadata") or {})))
+            lines.append(bulk_upsert.Line.of(number, entity))
         except errors.BadRequest as error:
             raise _refuse(number, error) from error
     for outcome in await bulk_upsert.run(lines, user_id, db=services.db, embedder=services.embedder):

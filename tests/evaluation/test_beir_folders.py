@@ -99,3 +99,18 @@ def test_the_line_that_cannot_be_read_is_named(tmp_path: Path, file: str, line: 
         opened.write(f"\n{line}\n")
     with pytest.raises(errors.BadRequest, match="Line 3"):
         beir.load(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", ['"aliases": "Ada"', '"facts": [1]', '"role": {}', '"metadata": []'])
+def test_an_entity_with_a_value_of_another_type_is_named(tmp_path: Path, wrong: str) -> None:
+    (tmp_path / beir.CORPUS).write_text('{"_id": "d1", "text": "Lime."}\n')
+    (tmp_path / beir.QUERIES).write_text('{"_id": "q1", "text": "Lime?"}\n')
+    (tmp_path / beir.QRELS).write_text("q1\td1\t1\n")
+    sound = '{"type": "person", "name": "Ada Lo", "aliases": ["Ada"], "role": null, "members": ["Bo"]}'
+    (tmp_path / beir.ENTITIES).write_text(sound)
+    (entity,) = beir.load(tmp_path).entities
+    assert (entity.aliases, entity.role, entity.members) == (("Ada",), None, ("Bo",))
+    (tmp_path / beir.ENTITIES).write_text(f'{sound}\n{{"type": "person", "name": "Bo", {wrong}}}\n')
+    with pytest.raises(errors.BadRequest, match=f"'Bo' .* {wrong.split(chr(34))[1]}") as refused:
+        beir.load(tmp_path)
+    assert refused.value.field == beir.ENTITIES
