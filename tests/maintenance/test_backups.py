@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 import stat
+import sys
 from contextlib import asynccontextmanager
 
 import harness
@@ -208,6 +210,25 @@ async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_databa
     assert (os.listdir(tmp_path), file.read_text()) == (["a.dump"], "yesterday's")
     with pytest.raises(errors.BadRequest, match="folder"):
         await backup.create(tmp_path / "missing" / "a.dump", access=access(address))
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+async def test_a_backup_that_is_stopped_leaves_no_file(address, tmp_path, sent):
+    environment = {**os.environ, "DATABASE_URL": address.owner_dsn}
+    command = (sys.executable, "-m", "app", "backup", str(tmp_path / "a.dump"))
+    holder = await address.connect()
+    try:
+        await holder.execute("BEGIN; LOCK stepwell.documents")
+        run = await asyncio.create_subprocess_exec(*command, env=environment, preexec_fn=harness.heed_ctrl_c)
+        while not (await address.fetch(harness.WAITING))[0]["count"]:
+            assert run.returncode is None
+        (draft,) = os.listdir(tmp_path)
+        assert draft.endswith(".part")
+        run.send_signal(sent)
+        assert await run.wait() == 130
+        assert os.listdir(tmp_path) == []
+    finally:
+        await holder.close()
 
 
 async def test_a_password_reaches_the_programs_through_the_environment_only(address, tmp_path, monkeypatch):
