@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from uuid import uuid4
 
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
@@ -20,12 +20,15 @@ from starlette.types import Message, Receive
 from app import errors
 from app.access.store import idempotency
 from app.access.store.idempotency import KeptResponse
+from app.database import retries
 from app.database.transactions import Database
 from app.http import auth
 
 _logger = logging.getLogger(__name__)
 HEADER, REPLAYED = "Idempotency-Key", "Idempotent-Replayed"
 MAX_KEY_LENGTH = 255
+RETRY_S = 1.0
+"""For how long a key is claimed or released again while the database is unavailable."""
 MAX_BODY = 1_000_000
 """Characters up to which a response is kept."""
 
@@ -82,7 +85,8 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
         raise errors.BadRequest(f"Must be 1 to {MAX_KEY_LENGTH} visible ASCII characters.", field=HEADER)
     user_id, db = request.state.caller.user_id, auth.services(request, only_reads=False).db
     hashing = _Hashing(request, receive)
-    use = await _claim(key, user_id, db)
+    mark = uuid4().bytes
+    use = await retries.while_unavailable(RETRY_S, _claim, key, mark, user_id, db)
     if use is not None:
         if use.fingerprint != await hashing.fingerprint():
             raise errors.BadRequest("Another request has used this key: send a new key with each write.", field=HEADER)
@@ -96,36 +100,40 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
         kept = KeptResponse(fingerprint, response.status_code, response.headers.get("location"), body)
         return response
     finally:
-        await asyncio.shield(_record(key, user_id, kept, request))
+        await asyncio.shield(_record(key, mark, user_id, kept, request))
 
 
-async def _claim(key: str, user_id: str, db: Database) -> KeptResponse | None:
+async def _claim(key: str, mark: bytes, user_id: str, db: Database) -> KeptResponse | None:
     """Claim a key for a request; returns None, or the request that has used it with its response.
 
     Raises Conflict while that request is processed.
     """
     async with db.preparing(user_id, checked=True) as writing:
-        use = await idempotency.claim(writing, _stored_key(key, db))
+        use = await idempotency.claim(writing, _stored_key(key, db), mark=mark)
     if use is not None and use.status is None:
         message = "A request with this key is being processed: wait for its response."
         raise errors.Conflict(message, field=HEADER, retry_after_s=1)
     return use
 
 
-async def _record(key: str, user_id: str, use: KeptResponse, request: Request) -> None:
+async def _record(key: str, mark: bytes, user_id: str, use: KeptResponse, request: Request) -> None:
     """Keep the response to a request that has succeeded, unless it is too long; otherwise release the key.
 
     A failure to do so must not replace the response.
     """
     db = auth.services(request, only_reads=False).db
-    with suppress(errors.StepwellError):
-        async with db.preparing(user_id, checked=True) as writing:
-            if use.status is not None and 200 <= use.status < 300 and len(use.body or "") <= MAX_BODY:
-                await idempotency.record(writing, _stored_key(key, db), use)
-            else:
-                await idempotency.release(writing, _stored_key(key, db))
-        return
-    _logger.warning("response not kept", extra={"action": "idempotency_lost"})
+    try:
+        await retries.while_unavailable(RETRY_S, _keep, key, mark, user_id, use, db)
+    except errors.StepwellError:
+        _logger.warning("response not kept", extra={"action": "idempotency_lost"})
+
+
+async def _keep(key: str, mark: bytes, user_id: str, use: KeptResponse, db: Database) -> None:
+    async with db.preparing(user_id, checked=True) as writing:
+        if use.status is not None and 200 <= use.status < 300 and len(use.body or "") <= MAX_BODY:
+            await idempotency.record(writing, _stored_key(key, db), use)
+        else:
+            await idempotency.release(writing, _stored_key(key, db), mark=mark)
 
 
 def _stored_key(key: str, db: Database) -> str:

@@ -19,22 +19,25 @@ _i = tables.idempotency_keys.c
 _EXPIRE = sql.inline("SELECT stepwell.expire_responses(:seconds::integer)")
 
 
-async def claim(db: Writing, key: str) -> KeptResponse | None:
+async def claim(db: Writing, key: str, *, mark: bytes) -> KeptResponse | None:
     """Claim a key for a request; returns None, or the request that has used it.
 
-    A claim from further ahead than CLAIMED_S is one from before the clock was set back, and counts as failed too.
+    `mark` is the fingerprint until there is a response. By it a claim that is sent again, because the answer to its
+    commit was lost, finds itself. A claim from further ahead than CLAIMED_S is one from before the clock was set back,
+    and counts as failed too.
     """
     unfinished = sa.and_(_i.status.is_(None), ~_i.created_at.between(_ago(CLAIMED_S), _ago(-CLAIMED_S)))
     outdated = sa.delete(tables.idempotency_keys).where(
         _i.user_id == db.user_id, sa.or_(_i.created_at < _ago(KEPT_S), unfinished)
     )
     await db.execute(outdated)
-    new = postgresql.insert(tables.idempotency_keys).values(user_id=db.user_id, key=key).on_conflict_do_nothing()
-    if await db.scalar(new.returning(_i.key)) is not None:
+    new = postgresql.insert(tables.idempotency_keys).values(user_id=db.user_id, key=key, fingerprint=mark)
+    if await db.scalar(new.on_conflict_do_nothing().returning(_i.key)) is not None:
         return None
     query = sa.select(_i.fingerprint, _i.status, _i.location, _i.body).where(_i.user_id == db.user_id, _i.key == key)
     row = (await db.execute(query)).one_or_none()
-    return KeptResponse(*row) if row else KeptResponse()
+    use = KeptResponse(*row) if row else KeptResponse()
+    return None if use == KeptResponse(mark) else use
 
 
 async def record(db: Writing, key: str, use: KeptResponse) -> None:
@@ -44,9 +47,9 @@ async def record(db: Writing, key: str, use: KeptResponse) -> None:
     await db.execute(new.on_conflict_do_update(index_elements=["user_id", "key"], set_=kept))
 
 
-async def release(db: Writing, key: str) -> None:
-    """Delete a claimed key, so that the request can be sent again."""
-    claimed = sa.and_(_i.user_id == db.user_id, _i.key == key, _i.status.is_(None))
+async def release(db: Writing, key: str, *, mark: bytes) -> None:
+    """Delete the claim with this mark, so that the request can be sent again."""
+    claimed = sa.and_(_i.user_id == db.user_id, _i.key == key, _i.status.is_(None), _i.fingerprint == mark)
     await db.execute(sa.delete(tables.idempotency_keys).where(claimed))
 
 

@@ -11,6 +11,8 @@ from example_app import assert_problem
 from starlette.requests import Request
 
 from app.access.store import idempotency as kept_responses
+from app.access.store.idempotency import KeptResponse
+from app.database.pooled_connection import Connection
 from app.http import idempotency
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -151,9 +153,42 @@ async def test_a_request_that_failed_late_leaves_the_response_to_another_one(cal
     key = _key()
     await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=key)
     async with database.preparing(caller.user_id) as writing:
-        await kept_responses.release(writing, key["Idempotency-Key"])
+        await kept_responses.release(writing, key["Idempotency-Key"], mark=b"")
     again = await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=key)
     assert again.headers.get("idempotent-replayed") == "true"
+
+
+async def test_a_request_that_failed_late_leaves_the_key_to_the_request_that_has_claimed_it_since(
+    caller: Caller, database: Any
+) -> None:
+    async with database.preparing(caller.user_id) as writing:
+        assert await kept_responses.claim(writing, "a key", mark=b"second") is None
+        await kept_responses.release(writing, "a key", mark=b"first")
+        assert await kept_responses.claim(writing, "a key", mark=b"third") == KeptResponse(b"second")
+
+
+async def test_whichever_answer_to_a_commit_is_lost_the_write_can_be_sent_again_with_its_key(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, left = Connection.run, [0]
+
+    async def lose_answer(connection: Connection, command: str) -> None:
+        await commit(connection, command)
+        left[0] -= command == "COMMIT"
+        if command == "COMMIT" and left[0] == 0:
+            await connection.invalidate()
+            raise ConnectionResetError
+
+    monkeypatch.setattr(Connection, "run", lose_answer)
+    lost = 0
+    while left[0] <= 0:
+        key, body = _key(), {"content": f"Lime {lost}.", "uri": f"lime {lost}"}
+        left[0] = lost = lost + 1
+        first = await caller.client.post(DOCUMENTS, json=body, headers=key)
+        assert first.status_code in (200, 201), (lost, first.text)
+        again = await caller.client.post(DOCUMENTS, json=body, headers=key)
+        assert (again.status_code, again.headers.get("idempotent-replayed")) == (first.status_code, "true"), lost
+    assert lost > 3  # the claim, the look-up, the document, the response
 
 
 async def test_a_request_that_died_before_the_clock_was_set_back_can_be_sent_again(caller, owner) -> None:
