@@ -14,6 +14,13 @@ from app.entities.linking import mention_refresh
 
 TEXT = "# Lime\n\nAna Silva and Ilse Brandt use lime mortar.\n\n## Harbour Light\n\nBurnt lime, slaked lime."
 
+ALIASES = """
+SELECT a.name FROM stepwell.entity_names AS a
+JOIN stepwell.entities AS e USING (user_id, entity_id)
+WHERE user_id = $1 AND e.name = $2 AND a.place > 0
+ORDER BY a.name
+"""
+
 
 async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -> IngestResult:
     return await document_patches.apply(stored.document_id, patch, tenant.user_id, tenant.services())
@@ -56,3 +63,22 @@ async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) 
     await asyncio.gather(*(_change(tenant, stored, {"metadata": {key: 1}}) for key in keys))
     document = await documents.get(stored.document_id, tenant.user_id, db=database)
     assert set(document.metadata) == set(keys)
+
+
+async def _aliases(tenant: Tenant, owner: Any, name: str) -> list[str]:
+    return [row["name"] for row in await owner.fetch(ALIASES, tenant.user_id, name)]
+
+
+async def test_an_alias_goes_with_the_last_metadata_that_gives_it(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("Sand is sieved by Ilbra and by Lantern.", "sand", metadata={"people": ["Ilse Brandt"]})
+    note = await tenant.add(TEXT, "ilse", title="Ilse Brandt", metadata={"aliases": ["Ilbra", "Lantern"]})
+    other = await tenant.add("Of her.", "her", title="Ilse Brandt", metadata={"Aliases": "Lantern"})
+    assert await _aliases(tenant, owner, "Ilse Brandt") == ["Ilbra", "Lantern"]
+    await _change(tenant, note, {"metadata": {"aliases": ["Kestrel"]}})
+    assert await _aliases(tenant, owner, "Ilse Brandt") == ["Kestrel", "Lantern"]
+    await tenant.add(TEXT, "ilse", title="Ilse Brandt")
+    assert await _aliases(tenant, owner, "Ilse Brandt") == ["Lantern"]
+    await documents.delete(other.document_id, tenant.user_id, db=tenant.db)
+    assert await _aliases(tenant, owner, "Ilse Brandt") == []
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    await tenant.assert_sound()

@@ -1,8 +1,8 @@
-"""Stores the entities that a language model names in a document, with the aliases and roles that it gives them."""
+"""Stores the entities that a language model names in a document, and the aliases and roles that documents give."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import entities
+from app.text.names import metadata_names, names
 
 _d = tables.documents.c
 _n = tables.entity_names.c
@@ -57,6 +58,57 @@ async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> 
     }
     rows = await db.execute(_ADD_ALIASES, {"user_id": db.user_id, **binds})
     return {row.name_key.decode(): row.name for row in rows}
+
+
+_ALIASES_OF_TITLES = sql.inline(
+    """
+    SELECT n.entity_id, n.name_key, n.name
+    FROM stepwell.entity_names AS n
+    JOIN stepwell.entities AS e ON e.user_id = :user_id AND e.entity_id = n.entity_id AND e.origin = 'metadata'
+    WHERE n.user_id = :user_id AND n.entity_id = ANY (:entity_ids::uuid[]) AND n.place > 0
+    """
+)
+_GIVING_ALIASES = sql.inline(
+    """
+    SELECT d.title, d.metadata, d.extracted
+    FROM (
+        SELECT m.document_id, bool_or(m.kind = 'title') AS is_title
+        FROM stepwell.mentions AS m
+        WHERE m.user_id = :user_id AND m.entity_id = ANY (:entity_ids::uuid[])
+          AND m.kind IN ('title', 'metadata', 'attendee')
+        GROUP BY m.document_id
+    ) AS g
+    JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = g.document_id
+    WHERE g.is_title OR d.extracted <> '[]'
+    """
+)
+_DELETE_ALIASES = sql.inline(
+    """
+    DELETE FROM stepwell.entity_names AS n
+    USING unnest(:entity_ids::uuid[], :keys::bytea[]) AS g (entity_id, name_key)
+    WHERE n.user_id = :user_id AND n.entity_id = g.entity_id AND n.name_key = g.name_key
+    """
+)
+
+
+async def drop_aliases(db: Writing, titles: Collection[UUID]) -> dict[str, str]:
+    """Delete the aliases that no document gives any more to these entities of origin `metadata`; returns them by key.
+
+    `titles` are the entities that the titles of changed or deleted documents name.
+    """
+    binds = {"user_id": db.user_id, "entity_ids": list(titles)}
+    stored = {(row.entity_id, row.name_key.decode()): row.name for row in await db.execute(_ALIASES_OF_TITLES, binds)}
+    if not stored:
+        return {}
+    binds["entity_ids"] = list({entity for entity, _key in stored})
+    for row in await db.execute(_GIVING_ALIASES, binds):
+        for tag in metadata_names.of_document(names.title_name(row.title), row.metadata, row.extracted, ()):
+            for key in tag.aliases:
+                stored.pop((tag.entity_id, key), None)
+    if stored:
+        ids, keys = zip(*((entity, key.encode()) for entity, key in stored), strict=True)
+        await db.execute(_DELETE_ALIASES, {"user_id": db.user_id, "entity_ids": list(ids), "keys": list(keys)})
+    return {key: name for (_entity, key), name in stored.items()}
 
 
 async def add_roles(db: Writing, roles: Mapping[UUID, tuple[str, str]]) -> None:

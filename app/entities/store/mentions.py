@@ -240,6 +240,8 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     unsaid = (~mentioned.exists(), ~titles_and_headings.is_heading(db.user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     changed = {key: name for known in gone.values() for key, name in known.items()}
+    if linked.titles:
+        changed |= await llm_entities.drop_aliases(db, linked.titles)
     await name_changes.record(db, changed | await _not_given(db, linked))
 
 
