@@ -345,20 +345,21 @@ def _pieces(
 
 
 def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[_Unit]:
-    """Cuts between words, or inside a word that is too long by itself."""
+    """Cuts between words, or inside a word that is too long by itself, also if it has no tokens."""
     starts, text = source.starts, source.text
     first, stop = bisect_left(starts, start), bisect_left(starts, end)
-    while first < stop:
-        begin = starts[first]
-        reach = bisect_right(
-            starts, begin + MAX_CHARACTERS - tokens.MAX_PIECE_LENGTH, first + 1, min(first + limit, stop)
-        )
+    while start < end:
+        farthest = start + MAX_CHARACTERS - tokens.MAX_PIECE_LENGTH
+        reach = bisect_right(starts, farthest, min(first + 1, stop), min(first + limit, stop))
         if reach < stop:
             spaced = (index for index in range(reach, first, -1) if text[starts[index] - 1].isspace())
             reach = next(spaced, reach)
         finish = starts[reach] if reach < stop else end
-        yield from (_Unit(begin, stop_at, False) for _, stop_at in sentences.trim(text, begin, finish))
-        first = reach
+        if finish - start > MAX_CHARACTERS:  # characters that are no tokens, or white space
+            finish = start + MAX_CHARACTERS
+            reach = bisect_left(starts, finish, first, reach)
+        yield from (_Unit(*span, False) for span in sentences.trim(text, start, finish))
+        start, first = finish, reach
 
 
 def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:

@@ -91,6 +91,16 @@ def test_sizes_are_measured_by_the_tokens_that_are_given(text):
     assert all(len(every_letter_twice(passage.content)) <= 120 for passage in passages)
 
 
+@pytest.mark.parametrize("text", ["\uf041" * 9_000, "Lime.\n\n" + "\uf041 " * 9_000, "\uf0b7lime " + "oak " * 300])
+def test_characters_that_are_no_tokens_of_the_model_are_in_passages_too(text: str) -> None:
+    def of_letters(text: str) -> list[int]:
+        return [word.start() for word in re.finditer("[a-z]+", text)]
+
+    passages = chunking.split(text, starts=of_letters)
+    assert uncovered(text, passages) == ""
+    assert all(len(passage.content) <= chunking.MAX_CHARACTERS for passage in passages)
+
+
 def test_a_section_joined_with_a_tiny_subsection_keeps_within_the_limit_with_its_own_heading() -> None:
     for words in range(1, 24):
         text = f"## Of the masons\n{'lime ' * words}\n### Tide\n- item\n### Rest\n{'oak ' * 40}"
