@@ -1,5 +1,7 @@
 """A typing error is looked for in words that may have one, and corrected by one change."""
 
+from dataclasses import replace
+
 import harness
 import pytest
 from harness import Tenant, counted_statements, uris
@@ -139,13 +141,14 @@ async def test_a_stop_word_of_one_language_is_not_corrected_where_documents_have
 
 async def test_a_caller_who_sees_a_part_corrects_words_but_no_query_on_something_else(bakery: Tenant) -> None:
     await bakery.add("Harpsichords arrive at the harbour by ferry.", "hidden")
-    bakery.db = bakery.db.restricted(filters.restriction(Filters(negated=Filters(uri_prefix="hidden"))))
-    with counted_statements(bakery) as run:
-        assert (await bakery.ask("croissnat delivry contract")).relaxed == ("similar_words",)
+    seen = filters.restriction(Filters(negated=Filters(uri_prefix="hidden")))
+    caller = replace(bakery, db=bakery.db.restricted(seen))
+    with counted_statements(caller) as run:
+        assert (await caller.ask("croissnat delivry contract")).relaxed == ("similar_words",)
     assert sum("edited AS" in text for text in run) == 1
     assert not any("names_to_match" in text for text in run), "the user has no names to find the visible ones of"
-    with counted_statements(bakery) as run:
-        assert (await bakery.ask("harpsichord harbour ferry contract")).relaxed == ()
+    with counted_statements(caller) as run:
+        assert (await caller.ask("harpsichord harbour ferry contract")).relaxed == ()
     assert not any("edited AS" in text for text in run)
 
 
