@@ -14,6 +14,7 @@ from typing import Any
 
 import certificates
 import server_folders
+from raw_connections import reserved_port
 
 from app.database.embedded import embedded_files
 
@@ -43,12 +44,6 @@ class Server:
         return f"postgresql://{user}:{PASSWORD}@127.0.0.1:{self.port}/{database}?{tls}"
 
 
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
-
-
 def _as_account() -> dict[str, Any]:
     """Options of `subprocess` that start a program as the account of servers; `runuser` takes two seconds to end."""
     account = embedded_files.server_account()
@@ -64,12 +59,12 @@ def _own(*paths: Path) -> None:
 @contextmanager
 def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
     """A new cluster of Debian's Postgres on a port of 127.0.0.1."""
-    with server_folders.temporary() as folder:
+    with server_folders.temporary() as folder, reserved_port() as port:
         certificate, key = certificates.write(folder)
         key.chmod(0o600)
         (folder / "password").write_text(PASSWORD)
         _own(folder, certificate, key)
-        data, port = folder / "data", _free_port()
+        data = folder / "data"
         initdb = [bin_folder / "initdb", "-D", data, "-U", SUPERUSER, "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust"]
         initdb += [f"--pwfile={folder / 'password'}", "--no-sync"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **_as_account())
@@ -97,8 +92,7 @@ def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
 def pgbouncer(*, host: str, port: int, mode: str, passwords: dict[str, str], tls: bool = False) -> Iterator[int]:
     """The port of a PgBouncer with its default settings; by transaction, it has fewer connections than clients."""
     assert PGBOUNCER is not None
-    with server_folders.temporary() as folder:
-        own = _free_port()
+    with server_folders.temporary() as folder, reserved_port() as own:
         lines = [
             "[databases]",
             f"* = host={host} port={port}",

@@ -1,9 +1,10 @@
-"""A raw HTTP client, and a server that runs a small application behind the connection limits."""
+"""A raw HTTP client, a port that nobody else gets, and a server that runs a small application behind the limits."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,15 @@ import uvicorn
 from app.http import connections
 
 PATIENCE_S = 20.0
+
+
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port of 127.0.0.1 that refuses connections unless a server listens on it; nobody else is given it meanwhile."""
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @dataclass

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 import stamina
+from raw_connections import reserved_port
 
 from app.cli.client import Client
 
@@ -18,11 +19,10 @@ Stepwell = Callable[..., Any]
 
 
 @pytest.fixture
-def dead_port() -> int:
+def dead_port() -> Iterator[int]:
     """A port of 127.0.0.1 that refuses connections."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with reserved_port() as port:
+        yield port
 
 
 @pytest.fixture

@@ -78,9 +78,11 @@ class Process:
     """`stepwell serve` on a free port."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        self._reserved = socket.socket()
+        """Keeps the port from others, and lets the service listen on it."""
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        port = self._reserved.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "app", "serve", "--port", str(port)]
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment)
@@ -91,6 +93,7 @@ class Process:
         with httpx.Client(base_url=self.address) as client:
             while not self._is_ready(client):
                 assert time.monotonic() < deadline, "the service is not ready"
+        self._reserved.close()
 
     def _is_ready(self, client: httpx.Client) -> bool:
         with suppress(subprocess.TimeoutExpired):

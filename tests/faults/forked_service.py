@@ -6,7 +6,6 @@ It can be killed often: a new process takes a third of a second instead of three
 import asyncio
 import multiprocessing
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ import harness
 import httpx
 import pytest
 import uvicorn
+from raw_connections import reserved_port
 from running_service import PATIENCE_S
 
 from app import capability_registry
@@ -89,13 +89,11 @@ async def forked_service(
     dsn: str, *roots: Path, serve: Callable[[str, int, tuple[Path, ...]], None] = serve
 ) -> AsyncIterator[ForkedService]:
     """Runs a service on a database; sources may be added from these folders."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
-        service = ForkedService(dsn, roots, client, port, serve)
-        await service.start()
-        try:
-            yield service
-        finally:
-            await service.kill()
+    with reserved_port() as port:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
+            service = ForkedService(dsn, roots, client, port, serve)
+            await service.start()
+            try:
+                yield service
+            finally:
+                await service.kill()

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ import asyncpg
 import harness
 import httpx
 from fastapi import FastAPI
+from raw_connections import reserved_port
 
 from app.database import transactions
 from app.database.transactions import Database
@@ -120,23 +120,21 @@ async def process(
 
     It logs to `log`, and is started in `folder`.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
-    started = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "app", "serve", cwd=folder, stderr=log,
-        env={**inherited, **env, "STEPWELL_PORT": str(port)},
-    )  # fmt: skip
-    try:
-        limits = httpx.Limits(max_connections=None)
-        address = f"http://127.0.0.1:{port}"
-        async with httpx.AsyncClient(base_url=address, timeout=PATIENCE_S, limits=limits) as client:
-            yield started, client
-    finally:
-        if started.returncode is None:
-            started.terminate()
-            await started.wait()
+    with reserved_port() as port:
+        started = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "app", "serve", cwd=folder, stderr=log,
+            env={**inherited, **env, "STEPWELL_PORT": str(port)},
+        )  # fmt: skip
+        try:
+            limits = httpx.Limits(max_connections=None)
+            address = f"http://127.0.0.1:{port}"
+            async with httpx.AsyncClient(base_url=address, timeout=PATIENCE_S, limits=limits) as client:
+                yield started, client
+        finally:
+            if started.returncode is None:
+                started.terminate()
+                await started.wait()
 
 
 async def answers(started: asyncio.subprocess.Process, client: httpx.AsyncClient, path: str = "/readyz") -> None:
