@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
 from app import enums, errors, limits
@@ -97,16 +97,16 @@ class EntityChange(field_types.WireModel):
 
     null_is_default = False
 
-    type: Annotated[TypeName | None, BeforeValidator(field_types.not_null)] = Field(None, description=_TYPE)
-    name: Annotated[NameText | None, BeforeValidator(field_types.not_null)] = Field(None, description=_NAME)
-    aliases: Annotated[Aliases | None, BeforeValidator(field_types.not_null)] = Field(None, description=_ALIASES)
+    type: field_types.NotNull[TypeName] = Field(None, description=_TYPE)
+    name: field_types.NotNull[NameText] = Field(None, description=_NAME)
+    aliases: field_types.NotNull[Aliases] = Field(None, description=_ALIASES)
     role: RoleText | None = Field(None, description="Role in a few words.")
-    facts: Annotated[Facts | None, BeforeValidator(field_types.not_null)] = Field(None, description=_FACTS)
+    facts: field_types.NotNull[Facts] = Field(None, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: Annotated[field_types.Metadata | None, BeforeValidator(field_types.not_null)] = Field(
+    metadata: field_types.NotNull[field_types.Metadata] = Field(
         None, description="JSON object for other properties; replaces the stored one."
     )
-    members: Annotated[MemberNames | None, BeforeValidator(field_types.not_null)] = Field(None, description=_MEMBERS)
+    members: field_types.NotNull[MemberNames] = Field(None, description=_MEMBERS)
 
     def shape(self) -> dict[str, Any]:
         """The fields that the request contains, by name."""

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
-from typing import Annotated, Any, ClassVar, NoReturn, Self, get_args
+from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, get_args
 from uuid import UUID
 
 from pydantic import (
@@ -26,6 +26,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app import errors, limits
@@ -35,6 +36,7 @@ from app.text.queries import query_parsing
 from app.text.structure import metadata_json
 from app.text.words import cleaning
 
+T = TypeVar("T")
 MAX_IDS = 1_000
 MAX_QUERY_AS_SENT = 8_000
 MAX_USER = 200
@@ -150,7 +152,7 @@ def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:
     return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(check)
 
 
-def not_null(value: object) -> object:
+def _not_null(value: object) -> object:
     if value is None:
         raise PydanticCustomError("not_null", "Must not be null: leave it out to keep its value.")
     return value
@@ -219,6 +221,9 @@ def check_metadata(given: dict[str, Any]) -> dict[str, Any]:
     except metadata_json.TooLargeError as error:
         raise PydanticCustomError(error.code, _LIMITS[error.code]) from error
 
+
+NotNull = Annotated[T | SkipJsonSchema[None], BeforeValidator(_not_null)]
+"""A field that may be left out and must not be null."""
 
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 """A date, or a date and time, in ISO 8601; without an offset it is UTC."""

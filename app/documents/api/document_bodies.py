@@ -55,6 +55,7 @@ SCHEMA: dict[str, Any] = {
             "files": {
                 "type": "array",
                 "items": {"type": "string", "format": "binary"},
+                "minItems": 1,
                 "maxItems": MAX_FILES,
                 "description": f"Files: {file_reading.SUPPORTED}. The URI of a file is its name, or its relative path.",
             },

@@ -59,6 +59,7 @@ BODY: dict[str, Any] = {
                         {
                             "type": "array",
                             "items": {"$ref": "#/components/schemas/DocumentInput"},
+                            "minItems": 1,
                             "maxItems": MAX_DOCUMENTS,
                         },
                     ]

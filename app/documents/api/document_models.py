@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasGenerator, BaseModel, ConfigDict, Field
 
 from app import errors, limits
 from app.documents.types import Upload
@@ -56,7 +56,7 @@ class DocumentChange(field_types.WireModel):
 
     null_is_default = False
 
-    content: Annotated[str | None, BeforeValidator(field_types.not_null)] = Field(
+    content: field_types.NotNull[str] = Field(
         None, description="New text; values of its frontmatter are added to the metadata. Blank: the title alone."
     )
     title: Title | None = Field(None, description="New title; null: the first heading, else the file's name.")
@@ -65,9 +65,7 @@ class DocumentChange(field_types.WireModel):
         None, description="Changes of the metadata: null removes a key, objects are merged; null removes all metadata."
     )
     language: Language | None = Field(None, description="New language, as in `POST`; null: it is detected.")
-    created_at: Annotated[field_types.Moment | None, BeforeValidator(field_types.not_null)] = Field(
-        None, description="New creation time."
-    )
+    created_at: field_types.NotNull[field_types.Moment] = Field(None, description="New creation time.")
 
     def shape(self) -> dict[str, Any]:
         """The fields that the request contains, by name."""

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
 
+import pytest
 from openapi_operations import COMMITTED, DOCUMENT
 from openapi_spec_validator import validate
+from pydantic import BaseModel, ValidationError
 
+from app.documents.api.document_models import DocumentChange
+from app.entities.api_models import EntityChange
 from app.serving import contract_command
 
 
@@ -95,6 +99,20 @@ def test_a_field_of_an_answer_that_may_be_null_may_be_left_out() -> None:
         if {"type": "null"} in value.get("anyOf", []) and key in schemas[name].get("required", [])
     ]
     assert required_and_nullable == []
+
+
+@pytest.mark.parametrize("model", [DocumentChange, EntityChange])
+def test_a_field_of_a_change_is_nullable_where_it_may_be_null(model: type[BaseModel]) -> None:
+    properties = DOCUMENT["components"]["schemas"][model.__name__]["properties"]
+    nullable = {name for name, field in properties.items() if {"type": "null"} in field.get("anyOf", [])}
+
+    def takes_null(name: str) -> bool:
+        try:
+            return bool(model.model_validate({name: None}))
+        except ValidationError:
+            return False
+
+    assert {name for name in properties if takes_null(name)} == nullable
 
 
 def _referenced(names: list[str]) -> set[str]:
