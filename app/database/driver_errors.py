@@ -90,6 +90,8 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
         (_UNPREPARED, ""): "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off.",
         (exc.TimeoutError, ""): BUSY,
         (asyncpg.TooManyConnectionsError, ""): "The server grants no further connection: lower STEPWELL_POOL_SIZE.",
+        (asyncpg.InsufficientResourcesError, ""): "Postgres refuses more memory or temporary space: {}. Try again, or "
+        "ask for less.",
     },
     errors.Busy: {(_LOCKED, ""): "Another change to the same data is running; try again shortly."},
     errors.ConnectionLost: {

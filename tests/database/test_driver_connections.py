@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import asyncpg
+import harness
 import pytest
 import sqlalchemy as sa
 
@@ -54,6 +55,17 @@ async def test_the_log_of_a_defect_names_the_error_of_the_driver(alone, through:
             await reading.execute(missing)
     assert any("UndefinedTableError" in line for line in logging_setup.describe(raised.value))
     assert raised.value.__cause__ is not raised.value
+
+
+async def test_a_limit_of_the_server_on_temporary_files_is_unavailable_and_no_defect(alone) -> None:
+    async def sort() -> None:
+        async with harness.as_owner(alone) as owner, owner.shared() as shared:
+            for name, value in (("temp_file_limit", "0"), ("work_mem", "64kB")):
+                await shared.execute(sa.text(f"SET LOCAL {name} = '{value}'"))
+            await shared.execute(sa.text("SELECT g FROM generate_series(1, 20000) AS g ORDER BY -g"))
+
+    with pytest.raises(errors.DatabaseUnavailable, match=r"exceeds .temp_file_limit. .*ask for less"):
+        await sort()
 
 
 async def test_a_connection_is_pooled_after_an_error_of_a_statement_and_closed_after_its_cancellation(alone) -> None:
