@@ -28,7 +28,7 @@ async def claim(db: Writing, key: str, *, mark: bytes) -> KeptResponse | None:
     """
     unfinished = sa.and_(_i.status.is_(None), ~_i.created_at.between(_ago(CLAIMED_S), _ago(-CLAIMED_S)))
     outdated = sa.delete(tables.idempotency_keys).where(
-        _i.user_id == db.user_id, sa.or_(_i.created_at < _ago(KEPT_S), unfinished)
+        _i.user_id == db.user_id, _i.key == key, sa.or_(_i.created_at < _ago(KEPT_S), unfinished)
     )
     await db.execute(outdated)
     new = postgresql.insert(tables.idempotency_keys).values(user_id=db.user_id, key=key, fingerprint=mark)

@@ -129,7 +129,7 @@ async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_
 
 async def test_a_write_that_takes_longer_than_its_claim_gets_its_first_response_all_the_same(caller, owner) -> None:
     key, claimed, rest = _key(), asyncio.Event(), asyncio.Event()
-    outdated = "UPDATE stepwell.idempotency_keys SET created_at = now() - interval '3 min' WHERE key = $1"
+    expire = "DELETE FROM stepwell.idempotency_keys WHERE key = $1"
 
     async def slow() -> AsyncIterator[bytes]:
         yield b'{"content": "Lime.", '
@@ -140,8 +140,7 @@ async def test_a_write_that_takes_longer_than_its_claim_gets_its_first_response_
     headers = {**key, "Content-Type": "application/json"}
     sent = asyncio.create_task(caller.client.post(DOCUMENTS, content=slow(), headers=headers))
     await claimed.wait()
-    assert await owner.execute(outdated, key["Idempotency-Key"]) == "UPDATE 1"
-    await caller.client.post(DOCUMENTS, json={"content": "Clay."}, headers=_key())  # deletes outdated claims
+    assert await owner.execute(expire, key["Idempotency-Key"]) == "DELETE 1"
     rest.set()
     first = await sent
     again = await caller.client.post(DOCUMENTS, content=b'{"content": "Lime.", "uri": "lime"}', headers=headers)
@@ -198,6 +197,18 @@ async def test_a_request_that_died_before_the_clock_was_set_back_can_be_sent_aga
     await owner.execute(change, key["Idempotency-Key"])
     again = await caller.client.post(DOCUMENTS, json=body, headers=key)
     assert (again.status_code, again.json()["status"]) == (200, "unchanged")
+
+
+async def test_a_write_reads_no_other_key_of_its_user(caller, owner) -> None:
+    old = _key()
+    await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=old)
+    change = "UPDATE stepwell.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = $1"
+    await owner.execute(change, old["Idempotency-Key"])
+    async with owner.transaction():
+        await owner.execute("SELECT FROM stepwell.idempotency_keys WHERE key = $1 FOR UPDATE", old["Idempotency-Key"])
+        written = await caller.client.post(DOCUMENTS, json={"content": "Oak."}, headers=_key())
+    again = await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=old)
+    assert (written.status_code, again.status_code, "idempotent-replayed" in again.headers) == (201, 200, False)
 
 
 async def test_kept_responses_of_all_users_are_deleted_after_a_day(caller: Caller, owner: Any, database: Any) -> None:
