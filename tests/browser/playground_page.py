@@ -1,12 +1,13 @@
 """Drives the playground in a page of a real Chromium, and records what the page logs and requests."""
 
+import asyncio
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults
-from playwright.async_api import Locator, Page, ViewportSize
+from playwright.async_api import Locator, Page, Route, ViewportSize
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -22,6 +23,8 @@ FLAGS = (
     "--renderer-process-limit=1",
 )
 PATIENCE_MS = 15_000
+AWAY = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
+"""What a service answers whose database is away."""
 STORED = 60
 """How many documents the user of the shelf has at first."""
 PHONE = ViewportSize(width=390, height=844)
@@ -75,6 +78,24 @@ class Playground:
             await self.page.locator("#query").press("Enter")
         await self.page.locator("#answer:not([aria-busy])").wait_for()
         return self.page.locator(".card")
+
+    async def hold(self, pattern: str, words: str = "", **answer: Any) -> asyncio.Event:
+        """Holds requests with these words until the event is set; then the service, or `answer`, answers them."""
+        released = asyncio.Event()
+
+        async def held(route: Route) -> None:
+            request = route.request
+            if words not in f"{request.method} {request.url} {request.post_data}":
+                return await route.continue_()
+            await released.wait()
+            return await (route.fulfill(**answer) if answer else route.continue_())
+
+        await self.page.route(pattern, held)
+        return released
+
+    async def pause(self) -> None:
+        """Waits while the page shows what has come."""
+        await self.page.wait_for_timeout(300)
 
     async def upload(self, path: Path) -> str:
         """Chooses a file, and returns what its row says once it is stored or refused."""

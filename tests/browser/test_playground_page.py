@@ -5,7 +5,7 @@ import json
 
 import harness
 import httpx
-from playground_page import Playground
+from playground_page import AWAY, Playground
 from playwright.async_api import BrowserContext, Page, Route
 
 from app.database.transactions import Database
@@ -158,16 +158,31 @@ async def test_what_is_typed_before_the_scripts_have_come_stays_and_enter_does_n
 
 
 async def test_a_problem_is_on_the_page_once(page: Page) -> None:
-    async def failing(route: Route) -> None:
-        problem = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
-        await route.fulfill(status=503, json=problem)
-
-    await page.route("**/api/rag/**", failing)
+    await page.route("**/api/rag/**", lambda route: route.fulfill(status=503, json=AWAY))
     await page.locator("nav a[href='#documents']").click()
     for view in ("entities", "documents"):
         await page.locator(f"nav a[href='#{view}']").click()
         await page.locator(f"#view-{view} .problem").first.wait_for()
         assert await page.get_by_text("The database is away.").count() == 1
+
+
+async def test_a_page_that_a_proxy_returns_instead_of_an_answer_is_a_problem(playground: Playground) -> None:
+    await playground.page.route(
+        "**/api/rag/search", lambda route: route.fulfill(body="<p>Sign in", content_type="text/html")
+    )
+    await playground.page.locator("#query").fill("lime")
+    await playground.page.locator("#query").press("Enter")
+    await playground.page.locator("#answer").get_by_text("What came is not from the service.").wait_for()
+
+
+async def test_the_key_of_the_search_field_leaves_no_dialog(page: Page) -> None:
+    await page.locator("nav a[href='#documents']").click()
+    await page.locator("#documents-list .row input").first.check()
+    await page.get_by_role("button", name="Delete selected").click()
+    await page.locator("#confirm[open]").wait_for()
+    await page.keyboard.press("/")
+    assert await page.locator("#view-documents").is_visible()
+    await page.keyboard.press("Escape")
 
 
 async def test_the_page_begins_with_titles_that_differ(playground: Playground, client: httpx.AsyncClient) -> None:

@@ -47,7 +47,9 @@ async def test_a_large_file_is_followed_until_it_is_stored_and_each_warning_is_i
     assert shown.count("Windows-1252") == 1
     assert "in/bad.md: frontmatter" in await playground.upload(packed)
     monkeypatch.setattr(large_documents, "LARGE", 2_000)
-    await playground.page.route("**/api/rag/jobs/*", lambda route: route.abort(), times=1)  # the job goes on
+    # The job goes on, whatever a look at it meets.
+    await playground.page.route("**/api/rag/jobs/*", lambda route: route.abort(), times=1)
+    await playground.page.route("**/api/rag/jobs/*", lambda route: route.fulfill(status=502), times=1)
     shown = await playground.upload(large)
     stored = (await client.get("documents", params={"limit": 12})).json()["documents"]
     (chunks,) = [one["chunk_count"] for one in stored if one["uri"] == "large.md"]

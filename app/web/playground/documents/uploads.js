@@ -14,8 +14,9 @@ const FORM_BYTES = 4_000;
 // Of a long list those that are stored make room.
 const MOST = 100;
 const POLL_MS = 500;
-// Statuses of a look that says nothing about a job: no answer, too many requests, and a service that is busy or restarts.
-const PASSING = [0, 429, 503, 504];
+// Statuses of a look that says nothing about a job: no answer, too many requests, and a service that is busy or restarts,
+// also behind a proxy.
+const PASSING = [0, 429, 502, 503, 504];
 const UNKNOWN = { status: "waiting for the service", progress: {} };
 let queue = [];
 let run = null;

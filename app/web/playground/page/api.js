@@ -1,6 +1,7 @@
 // Calls the API of the service that served this page. The key is a variable of this module: it is stored nowhere.
 
 const BASE = new URL("api/rag/", document.baseURI);
+const SILENT = "The service did not answer. Is it still running?";
 let key = "";
 
 /** A failed call: the problem+json of the service, why there was no response, or a field that cannot be sent. */
@@ -36,10 +37,9 @@ export async function call(method, path, { body, signal } = {}) {
     response = await fetch(new URL(path, BASE), options);
     text = await response.text();
   } catch (error) {
-    throw error.name === "AbortError" ? error : unreachable();
+    throw error.name === "AbortError" ? error : unreachable(SILENT);
   }
-  if (!response.ok) throw new Problem({ status: response.status, title: response.statusText, ...parsed(text) });
-  return JSON.parse(text);
+  return answerOf(response.status, response.statusText, text);
 }
 
 /** Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response. Throws Problem. */
@@ -51,14 +51,18 @@ export function upload(file, name, progress) {
     request.open("POST", new URL("documents/upload", BASE));
     for (const [field, value] of Object.entries(credentials())) request.setRequestHeader(field, value);
     request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
-    request.onerror = () => reject(unreachable());
-    request.onload = () => {
-      const answer = parsed(request.responseText);
-      if (request.status < 400 && answer) resolve(answer);
-      else reject(new Problem({ status: request.status, title: request.statusText, ...answer }));
-    };
+    request.onerror = () => reject(unreachable(SILENT));
+    request.onload = () => resolve(request);
     request.send(form);
-  });
+  }).then(({ status, statusText, responseText }) => answerOf(status, statusText, responseText));
+}
+
+/** The JSON of a response. Throws Problem, also where a proxy returned a page of its own. */
+function answerOf(status, title, text) {
+  const answer = parsed(text);
+  if (status >= 400) throw new Problem({ status, title, ...answer });
+  if (!answer) throw unreachable("What came is not from the service. Does a proxy want you to sign in?");
+  return answer;
 }
 
 function credentials() {
@@ -67,8 +71,8 @@ function credentials() {
   return { Authorization: `Bearer ${key}` };
 }
 
-function unreachable() {
-  return new Problem({ title: "No response", detail: "The service did not answer. Is it still running?" });
+function unreachable(detail) {
+  return new Problem({ title: "No response", detail });
 }
 
 /** The value that a text has as JSON, or null. */
