@@ -134,3 +134,28 @@ async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neith
     assert await page.locator("#uploads .row").count() == 0
     text = "new DragEvent('drop', {dataTransfer: new DataTransfer(), cancelable: true})"
     assert await page.evaluate(f"document.body.dispatchEvent({text})"), "a dropped text goes into a field"
+
+
+async def test_what_cannot_be_read_of_a_dropped_folder_is_said_and_the_rest_is_stored(page, client) -> None:
+    await page.locator("nav a[href='#documents']").click()
+    await page.evaluate(
+        """() => {
+            const gone = (_done, failed) => failed(new DOMException("Gone", "NotFoundError"));
+            const of = (name, file) => ({ isFile: true, name, fullPath: `/in/${name}`, file });
+            const inner = [of("gone.md", gone), of("kept.md", (done) => done(new File(["Kept."], "kept.md")))];
+            const createReader = () => ({ readEntries: (done) => done(inner.splice(0)) });
+            const folder = { isFile: false, name: "in", fullPath: "/in", createReader };
+            const closed = { isFile: false, name: "no", fullPath: "/no", createReader: () => ({ readEntries: gone }) };
+            const items = [folder, closed].map((entry) => ({ webkitGetAsEntry: () => entry }));
+            const event = new Event("drop", { bubbles: true, cancelable: true });
+            event.dataTransfer = { types: ["Files"], items, files: [] };
+            document.getElementById("drop").dispatchEvent(event);
+        }"""
+    )
+    await page.get_by_text("1 of 3 files are stored.").wait_for()
+    failed = await page.locator("#uploads .row[data-state=failed]").all_inner_texts()
+    assert [text.split() for text in failed] == [
+        [name, "Not", "stored:", "The", "browser", "cannot", "read", "it."] for name in ("in/gone.md", "no")
+    ]
+    await page.locator("#uploads-clear").click()
+    await client.delete("documents", params={"uri": "in/kept.md"})

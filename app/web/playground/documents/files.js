@@ -69,17 +69,19 @@ async function droppedFiles(transfer) {
   return entries.length ? (await Promise.all(entries.map(filesOf))).flat() : files;
 }
 
-/** The files of a dropped file or folder, with their relative paths. */
+/** The files of a dropped file or folder, with their relative paths; what cannot be read is `null`. */
 async function filesOf(entry) {
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    return [{ file, name: entry.fullPath.replace(/^\//, "") }];
-  }
-  const reader = entry.createReader();
+  const name = entry.fullPath.replace(/^\//, "");
   const found = [];
-  for (;;) {
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (!some.length) return found;
-    for (const inner of some) if (inner.isFile || !isFolderLeftOut(inner.name)) found.push(...(await filesOf(inner)));
+  try {
+    if (entry.isFile) return [{ file: await new Promise((resolve, reject) => entry.file(resolve, reject)), name }];
+    const reader = entry.createReader();
+    for (;;) {
+      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!some.length) return found;
+      for (const inner of some) if (inner.isFile || !isFolderLeftOut(inner.name)) found.push(...(await filesOf(inner)));
+    }
+  } catch {
+    return [...found, { file: null, name }];
   }
 }

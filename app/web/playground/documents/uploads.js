@@ -65,6 +65,7 @@ async function store(file, name) {
   const reasons = [];
   let documents = [];
   try {
+    if (!file) throw new Problem({ detail: "The browser cannot read it." });
     if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
     isSending = true;
     const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing")).finally(() => (isSending = false));
