@@ -181,6 +181,37 @@ async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_
     assert (await client.get(path)).status_code == 404
 
 
+async def test_fields_take_nothing_while_they_are_saved(playground: Playground, client: httpx.AsyncClient) -> None:
+    page = playground.page
+    stored = (await client.post("documents", json={"uri": "lock.md", "content": "# Lock\n\nA text."})).json()
+    await page.goto(f"{playground.url}/#document?id={stored['document_id']}")
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_label("Title", exact=True).fill("Sluice")
+    released = await playground.hold("**/documents/*", "PATCH")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_label("Text").press("a")
+    assert await page.get_by_label("Text").input_value() == "# Lock\n\nA text."
+    assert await page.get_by_role("button", name="Cancel").is_disabled()
+    released.set()
+    await page.get_by_text("Saved.").wait_for()
+    await client.delete(f"documents/{stored['document_id']}")
+
+
+async def test_a_new_document_that_was_left_does_not_take_the_place_of_another_view(playground, client) -> None:
+    page = playground.page
+    await page.goto(f"{playground.url}/#new")
+    await page.get_by_label("Text").fill("Lime slakes.")
+    released = await playground.hold("**/documents", "POST")
+    async with page.expect_response("**/documents") as sent:
+        await page.get_by_role("button", name="Save").click()
+        await page.locator("nav [data-view=entities]").click()
+        released.set()
+    stored = await (await sent.value).json()
+    await playground.pause()
+    assert page.url.endswith("#entities")
+    await client.delete(f"documents/{stored['document_id']}")
+
+
 async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(playground, client) -> None:
     page = playground.page
     await page.locator("nav a[href='#documents']").click()

@@ -122,6 +122,7 @@ async function changed(result) {
 
 function added(result) {
   if (result.job_id) return fill(byId("new-document"), el("p", { class: "message", role: "status" }, "A job stores the text. It is among the ", el("a", { href: "#documents" }, "documents"), " when all of it is stored."));
+  if (byId("view-new").hidden) return null;
   notice = outcome({ added: "Added.", replaced: "Replaced the earlier version." }[result.status] ?? "Stored already.", result);
   return (location.hash = documentAddress(result.document_id));
 }

@@ -19,7 +19,9 @@ export function editForm(key, labels, { version = null, noteOf = () => [], save,
   const submit = async (event) => {
     event.preventDefault();
     let result = null;
-    const isSaved = await guardedOnce([button], message, async () => (result = await save(form.elements)), form);
+    lock(form, true); // what is typed while it is saved would be lost
+    const isSaved = await guardedOnce([back, button].filter(Boolean), message, async () => (result = await save(form.elements)), form);
+    lock(form, false);
     if (!isSaved) return;
     forgetEdits(key);
     done(result);
@@ -53,6 +55,10 @@ export function hasEdits(key) {
 /** Forgets edits that were saved or discarded. */
 export function forgetEdits(key) {
   kept.delete(key);
+}
+
+function lock(form, isLocked) {
+  for (const control of form.elements) control.readOnly = isLocked;
 }
 
 function valuesOf(form) {
