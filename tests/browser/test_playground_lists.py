@@ -1,6 +1,6 @@
 """Tests of the playground's lists of documents and entities in a real Chromium."""
 
-from playground_page import STORED
+from playground_page import AWAY, STORED, Playground
 from playwright.async_api import Page, Route
 
 
@@ -47,6 +47,27 @@ async def test_documents_are_searched_and_sorted_and_the_address_keeps_it(page: 
     await page.locator("#documents-list .row").first.wait_for()
     assert await titles(page) == odd[::-1]
     assert await page.locator("#documents-form [name=sort]").input_value() == "oldest"
+
+
+async def test_what_was_typed_last_does_not_change_the_address_of_another_view(playground: Playground) -> None:
+    page = playground.page
+    await page.locator("nav a[href='#documents']").click()
+    await page.locator("#documents-list a").first.wait_for()
+    await page.locator("#documents-form [name=query]").fill("odd")
+    await page.evaluate("document.querySelector('#documents-list a').click()")
+    await page.locator("#document-title").wait_for()
+    await playground.pause()
+    assert "#document?" in page.url
+
+
+async def test_a_list_says_that_nothing_matches_while_filters_are_offered(playground: Playground) -> None:
+    page = playground.page
+    await page.locator("#documents-filters").evaluate("filters => filters.open = false")
+    await page.goto(f"{playground.url}/#documents?query=nosuchname")
+    await page.get_by_text("No document matches.").wait_for()
+    await page.locator("#documents-filters summary").first.click()
+    await playground.pause()
+    assert await page.get_by_text("No document matches.").is_visible()
 
 
 async def test_selected_documents_are_deleted_and_what_fails_is_said_and_can_be_repeated(page, client) -> None:
@@ -118,6 +139,26 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     await page.get_by_role("button", name="Delete Ben Okafor").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
     await page.get_by_text("Deleted Ben Okafor.").wait_for()
+
+
+async def test_selected_entities_stay_selected_where_another_list_does_not_come(page: Page, client) -> None:
+    for name in ("Aud Okafor", "Ben Okafor"):
+        (await client.post("entities", json={"type": "person", "name": name})).raise_for_status()
+    await page.locator("nav a[href='#entities']").click()
+    for name in ("Aud Okafor", "Ben Okafor"):
+        await page.get_by_label(f"Select {name}").check()
+    await page.route("**/entities/search", lambda route: route.fulfill(status=503, json=AWAY))
+    await page.locator("#entities-query").fill("okafor")
+    await page.locator("#entities-query").press("Enter")
+    await page.locator("#entities-message .problem").wait_for()
+    await page.get_by_role("button", name="Merge", exact=True).click()
+    assert "“Aud Okafor”" in await page.locator("#confirm-text").inner_text()
+    await page.keyboard.press("Escape")
+    await page.unroute("**/entities/search")
+    await page.get_by_role("button", name="Find", exact=True).click()
+    await page.locator("#entities-bulk").wait_for(state="hidden")
+    for entity in (await client.get("entities", params={"type": "person"})).json()["entities"]:
+        await client.delete(f"entities/{entity['entity_id']}")
 
 
 async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(playground, page, client, tmp_path):

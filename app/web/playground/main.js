@@ -73,6 +73,7 @@ byId("key").addEventListener("change", keyEntered);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeKeyMenu();
   if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  if (document.querySelector(":modal")) return;
   event.preventDefault();
   toSearch();
   byId("query").focus();

@@ -40,14 +40,9 @@ all.addEventListener("change", () => {
 });
 form.elements.query.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(() => listing.change(), TYPING_MS);
+  typing = setTimeout(() => form.checkVisibility() && listing.change(), TYPING_MS);
 });
-filters.addEventListener("toggle", () => filters.open && offerChoices());
-
-/** Fills the filters whose choices depend on what is stored. */
-function offerChoices() {
-  return guard(() => Promise.all(partsOf("documents", form)));
-}
+filters.addEventListener("toggle", () => filters.open && partsOf("documents", form));
 
 /** Shows which filters are set. */
 function changed({ query, sort, ...given }) {
@@ -56,7 +51,7 @@ function changed({ query, sort, ...given }) {
   byId("documents-filters-set").hidden = !number;
   byId("documents-filters-set").textContent = `${number} set`;
   fill(byId("documents-chosen"), filterChips(form));
-  if (filters.open) offerChoices();
+  if (filters.open) partsOf("documents", form);
 }
 
 function load({ query, sort }, cursor) {

@@ -20,7 +20,9 @@ const MATCHED_BY = {
 const ORIGINS = { user: "added", metadata: "from metadata", title: "from a title" };
 const guard = (work) => guarded(byId("entities-message"), work);
 const chosen = new Map();
-const listing = new Listing("entities", { load, show, guard, changed: () => chosen.clear() });
+// Whether what is chosen is not of the next list that is shown.
+let isOver = false;
+const listing = new Listing("entities", { load, show, guard, changed: () => (isOver = true) });
 
 /** Shows the entities that the address selects. */
 export function listEntities(parameters) {
@@ -38,6 +40,8 @@ function load({ query, type, origin }, cursor) {
 }
 
 function show(page, at) {
+  if (isOver) chosen.clear();
+  isOver = false;
   fill(byId("entities-list"), page.entities.map(row));
   showChosen();
   const types = new Set([...byId("entity-types").children].map((option) => option.value).concat(page.entities.map(({ type }) => type)));
@@ -83,7 +87,7 @@ function documents({ entity_id: id, name }) {
 }
 
 async function saved(text) {
-  chosen.clear();
+  isOver = true;
   await listing.again();
   byId("entities-message").prepend(el("p", { class: "message" }, text));
   byId("entities-title").focus();

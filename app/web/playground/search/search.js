@@ -114,7 +114,7 @@ function moreButton(found, request, list) {
       const page = await call("POST", "search", { body: next });
       addCards(list, page, request.query, explanationOf({ ...next }));
       next.cursor = page.next_cursor;
-      byId("status").textContent = `${page.results.length} more passages`;
+      if (list.isConnected) byId("status").textContent = `${page.results.length} more passages`;
       button.hidden = page.next_cursor === null;
     });
     // To the first that was added, unless the focus is elsewhere by now.

@@ -3,7 +3,7 @@
 import json
 
 import httpx
-from playground_page import DESKTOP, PHONE, STORED, Playground
+from playground_page import AWAY, DESKTOP, PHONE, STORED, Playground
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
@@ -87,3 +87,28 @@ async def test_markup_in_keys_and_values_is_shown_as_text(playground: Playground
     await page.locator("#answer:not([aria-busy])").wait_for()
     assert await page.locator("main img, main script").count() == 0
     await client.delete(f"documents/{stored['document_id']}")
+
+
+async def test_facets_that_fail_late_do_not_hide_those_of_newer_filters(notes: Playground) -> None:
+    page = notes.page
+    await page.locator("#options").evaluate("options => options.open = true")
+    await page.locator("#options .facet").first.wait_for()
+    released = await notes.hold("**/facets*", "2020-01-01", status=503, json=AWAY)
+    date = page.locator("[name=created_after]")
+    await date.fill("2020-01-01")
+    async with page.expect_response("**/facets*2019*"):
+        await date.fill("2019-01-01")
+    async with page.expect_response(lambda response: response.status == 503):
+        released.set()
+    await notes.pause()
+    assert await page.locator("#options .facets").is_visible()
+
+
+async def test_values_that_cannot_be_found_are_said(notes: Playground) -> None:
+    page = notes.page
+    await page.locator("#options").evaluate("options => options.open = true")
+    author = page.locator(".facet", has=page.get_by_text("author", exact=True))
+    await author.evaluate("facet => facet.open = true")
+    await page.route("**/facets*prefix*", lambda route: route.fulfill(status=503, json=AWAY))
+    await author.get_by_label("Find a value of author").fill("ines")
+    await author.get_by_text("The database is away.").wait_for()

@@ -27,3 +27,20 @@ async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(notes:
     await panel.get_by_role("button", name="Explain").click()
     await panel.get_by_text("No such passage.").wait_for()
     await notes.assert_accessible()
+
+
+async def test_a_document_is_asked_about_once_at_a_time(notes: Playground) -> None:
+    await notes.search("Why do the buoys not report every minute?")
+    panel = notes.page.locator(".why-not")
+    await panel.locator("summary").click()
+    uri = panel.get_by_label("URI of a stored document")
+    await uri.fill("sample/products/gannet.md")
+    released = await notes.hold("**/search/why", "gannet.md")
+    async with notes.page.expect_response("**/search/why"):
+        await panel.get_by_role("button", name="Explain").click()
+        await uri.fill("sample/howto/travel-claims.md")
+        await uri.press("Enter")
+        await notes.pause()
+        assert await panel.locator(".placement").count() == 0
+        released.set()
+    await panel.locator(".facts", has_text="Gannet G3").wait_for()

@@ -4,6 +4,7 @@ import { withParameters } from "../../page/address.js";
 import { Problem, call } from "../../page/api.js";
 import { amount, byId, el, fill, shownUri } from "../../page/dom.js";
 import { choose, chosenValues, fileTypes, readFilters, setControl, valueText } from "../../page/filters.js";
+import { guarded } from "../../page/messages.js";
 import { addPart } from "../../page/parts.js";
 
 const VALUES = 8;
@@ -34,6 +35,7 @@ class Facets {
     } catch (error) {
       // The page works without facets, and its list or answer says what is wrong with the key or a filter.
       if (!(error instanceof Problem)) throw error;
+      if (own.filters && this.#asked !== own) return; // others are shown by now
       this.place.hidden = true;
       this.#drawn = null;
     }
@@ -151,14 +153,16 @@ function boxes(form, facet, chosen) {
   });
 }
 
-/** A field that lists the values that begin with what is typed. */
+/** A field that lists the values that begin with what is typed, and a place for what goes wrong. */
 function finder(form, facet, list) {
-  const find = async (event) => {
-    const prefix = event.target.value;
+  const failed = el("div");
+  const find = ({ target }) => guarded(failed, async () => {
+    const prefix = target.value;
     const [found] = await counted(form, facet, { prefix, limit: FOUND });
-    if (event.target.value === prefix) fill(list, boxes(form, found ?? { ...facet, values: [] }, chosenOf(form, facet)));
-  };
-  return el("input", { type: "search", maxlength: "200", "aria-label": `Find a value of ${facet.name}`, placeholder: "Find a value", dir: "auto", input: find, "data-facet": JSON.stringify([facet.id]) });
+    if (target.value === prefix) fill(list, boxes(form, found ?? { ...facet, values: [] }, chosenOf(form, facet)));
+  });
+  const input = el("input", { type: "search", maxlength: "200", "aria-label": `Find a value of ${facet.name}`, placeholder: "Find a value", dir: "auto", input: find, "data-facet": JSON.stringify([facet.id]) });
+  return [input, failed];
 }
 
 const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));

@@ -2,7 +2,7 @@
 
 import { call } from "../../page/api.js";
 import { el, factLine, fill, inWords } from "../../page/dom.js";
-import { guarded } from "../../page/messages.js";
+import { guardedOnce } from "../../page/messages.js";
 import { addPart } from "../../page/parts.js";
 
 const LEGS = { vector: "by meaning", text: "by words" };
@@ -13,11 +13,12 @@ addPart("answer", whyNotPanel);
 function whyNotPanel(request) {
   const input = el("input", { type: "text", id: "why-uri", maxlength: "2000", required: true, spellcheck: "false", placeholder: "notes/lime.md" });
   const result = el("div", { role: "status" });
+  const button = el("button", { type: "submit" }, "Explain");
   const submit = (event) => {
     event.preventDefault();
-    guarded(result, async () => fill(result, placement(await call("POST", "search/why", { body: { ...request, uri: input.value.trim() } }))));
+    guardedOnce([button], result, async () => fill(result, placement(await call("POST", "search/why", { body: { ...request, uri: input.value.trim() } }))));
   };
-  const form = el("form", { class: "fields", submit }, el("label", {}, "Path or URI of a stored document", input), el("button", { type: "submit" }, "Explain"));
+  const form = el("form", { class: "fields", submit }, el("label", {}, "Path or URI of a stored document", input), button);
   const summary = el("summary", {}, "Why not? ", el("span", { class: "note" }, "Ask about a document that you expected here"));
   return el("details", { class: "panel one-column why-not" }, summary, el("div", { class: "fold-body" }, form, result));
 }
