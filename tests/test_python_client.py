@@ -4,6 +4,7 @@ import ast
 import asyncio
 import gc
 import json
+import pickle
 import runpy
 import threading
 import weakref
@@ -146,6 +147,9 @@ async def test_a_refused_request_raises_its_problem(client: AsyncClient) -> None
         await client.search("lime", limit=1_000)
     assert (raised.value.status, raised.value.errors[0]["field"]) == (422, "limit")
     assert raised.value.request_id
+    of_process = pickle.loads(pickle.dumps(raised.value))
+    assert vars(of_process) == vars(raised.value)
+    assert len({of_process, raised.value}) == 2
     with pytest.raises(ApiError, match="404 not_found"):
         await client.documents.get(ID)
 
@@ -321,6 +325,12 @@ def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> N
     )
     with pytest.raises(JobTimeout):
         wait.jobs.wait(ID, timeout_s=0)
+
+
+def test_a_job_that_ends_in_the_last_pause_has_ended() -> None:
+    states = iter([RUNNING, RUNNING | {"status": "done"}])
+    http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, json=next(states))))
+    assert Client("http://s", http=http).jobs.wait(ID, timeout_s=0.05).status == "done"
 
 
 class _Stats(BaseHTTPRequestHandler):

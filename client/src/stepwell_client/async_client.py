@@ -113,13 +113,13 @@ class Jobs(async_resources.Jobs):
         """
         last: models.Job | None = None
         for pause_s in waiting.pauses(timeout_s):
+            await asyncio.sleep(pause_s)
             job = await self.get(job_id)
             if job != last:
                 on_progress(job)
             if job.has_ended:
                 return job
             last = job
-            await asyncio.sleep(pause_s)
         raise JobTimeout(f"The job {job_id} had not ended after {timeout_s} seconds.")
 
 

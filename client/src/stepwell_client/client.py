@@ -110,13 +110,13 @@ class Jobs(resources.Jobs):
         """
         last: models.Job | None = None
         for pause_s in waiting.pauses(timeout_s):
+            time.sleep(pause_s)
             job = self.get(job_id)
             if job != last:
                 on_progress(job)
             if job.has_ended:
                 return job
             last = job
-            time.sleep(pause_s)
         raise JobTimeout(f"The job {job_id} had not ended after {timeout_s} seconds.")
 
 

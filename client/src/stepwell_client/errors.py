@@ -24,7 +24,7 @@ class ConnectionFailed(StepwellError):
     """The service could not be reached, or the connection broke."""
 
 
-@dataclass
+@dataclass(eq=False)
 class ApiError(StepwellError):
     """The service refused or failed a request.
 
@@ -37,6 +37,10 @@ class ApiError(StepwellError):
     detail: str
     errors: list[dict[str, Any]]
     request_id: str | None = None
+
+    def __post_init__(self) -> None:
+        # From these, copies are made: of an error that comes from another process, too.
+        super().__init__(self.status, self.code, self.detail, self.errors, self.request_id)
 
     def __str__(self) -> str:
         return f"{self.status} {self.code}: {self.detail}"

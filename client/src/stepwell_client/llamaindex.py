@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection
 from typing import Any
@@ -71,7 +72,7 @@ class StepwellRetriever(BaseRetriever):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if self._asynchronous is None:
-            return self._retrieve(query_bundle)
+            return await asyncio.to_thread(self._retrieve, query_bundle)
         answer = await self._asynchronous.search(query_bundle.query_str, **self._options)
         return list(map(_node, answer.results))
 

@@ -1,4 +1,4 @@
-"""Decides how long to wait between two looks at a job."""
+"""Decides how long to wait before each look at a job."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ FIRST_S, LONGEST_S = 0.1, 2.0
 
 
 def pauses(timeout_s: float | None) -> Iterator[float]:
-    """The pauses in seconds, each longer than the one before, until the time is over; at least one."""
+    """The pauses in seconds before each look: none before the first, then longer ones until the time is over."""
     ends = None if timeout_s is None else time.monotonic() + timeout_s
     pause_s = FIRST_S
-    yield pause_s if timeout_s is None else min(pause_s, timeout_s)
+    yield 0.0
     while ends is None or time.monotonic() < ends:
-        pause_s = min(2 * pause_s, LONGEST_S)
         yield pause_s if ends is None else max(0.0, min(pause_s, ends - time.monotonic()))
+        pause_s = min(2 * pause_s, LONGEST_S)
