@@ -24,7 +24,9 @@ PAGES = frozenset({"/", "/docs", "/playground"})
 """Static pages without data, which a link on another site may open."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _BOTH = ("X-Request-ID", "X-Stepwell-Version")
-REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", *_BOTH)
+_MCP = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
+"""Headers that the versions of MCP require of its clients."""
+REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", *_MCP, *_BOTH)
 RESPONSE_HEADERS = (
     *("Idempotent-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "Server-Timing"),
     *_BOTH,

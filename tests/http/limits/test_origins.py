@@ -202,6 +202,9 @@ async def test_a_preflight_of_a_named_origin_is_answered_for_every_method_and_he
         assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, APP)
         assert method in response.headers["access-control-allow-methods"]
         assert "access-control-allow-credentials" not in response.headers
+    asked = {"Access-Control-Request-Headers": "content-type, mcp-method, mcp-name, mcp-protocol-version, x-api-key"}
+    called = await shared.options("/mcp", headers=headers | asked | {"Access-Control-Request-Method": "POST"})
+    assert called.status_code == 200
 
 
 @pytest.mark.parametrize(
