@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 import pytest
-from playground_page import ASKS, Playground
+from playground_page import ASKS, AWAY, Playground
 from playwright.async_api import Route
 
 PASTE = """text => {
@@ -71,6 +71,22 @@ async def test_a_document_is_read_as_one_text_around_a_passage(playground, clien
     await page.goto(f"{at_passage}&at=3")
     await page.get_by_text("The passage is no longer where it was").wait_for()
     await client.delete(path)
+
+
+async def test_a_document_that_comes_late_does_not_fail_over_another(playground, client) -> None:
+    page = playground.page
+    texts = [{"uri": f"{name}.md", "content": f"# {name}\n\nA text."} for name in ("pier", "weir")]
+    late, other = [(await client.post("documents", json=one)).json()["document_id"] for one in texts]
+    released = await playground.hold("**/documents/*", late, status=503, json=AWAY)
+    await page.goto(f"{playground.url}/#document?id={late}")
+    async with page.expect_response(f"**/documents/{late}"):
+        await page.evaluate("to => (location.hash = to)", f"#document?id={other}")
+        await page.locator("#document-title", has_text="weir").wait_for()
+        released.set()
+    await playground.pause()
+    assert await page.locator("#document-message").inner_text() == ""
+    for one in (late, other):
+        await client.delete(f"documents/{one}")
 
 
 async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(playground, client) -> None:

@@ -24,20 +24,21 @@ export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
 /** Shows the document `id` of the parameters, at its chunk `chunk`, whose index `at` is only a hint where to look. */
 export async function showDocument(parameters) {
   const own = (wanted = parameters);
+  const isWanted = () => own === wanted;
   fill(byId("document"), el("p", { class: "note late" }, "Loading"));
   const isDone = await guarded(message, async () => {
     if (notice) say(message, notice);
     notice = null;
     const found = await stored(parameters.get("id"));
     const passage = found && (await passageOf(found, parameters));
-    if (own !== wanted) return;
+    if (!isWanted()) return;
     if (!byId("view-document").hidden) entitle(found ? documentName(found) : MISSING);
     if (!found) return showAlone(MISSING, "It was deleted, or replaced by a document with another id.");
     if (parameters.get("chunk") && !passage) say(message, GONE);
     if (hasEdits(editsOf(found.document_id))) edit(found);
     else show(found, passage);
-  });
-  if (!isDone && own === wanted) fill(byId("document"));
+  }, null, isWanted);
+  if (!isDone && isWanted()) fill(byId("document"));
 }
 
 /** Shows a form for a new document; text that was pasted fills it. */

@@ -4,15 +4,15 @@ import { Problem, hasKey } from "./api.js";
 import { byId, el, fill } from "./dom.js";
 import { markInvalid } from "./forms.js";
 
-/** Runs work whose Problem is shown in a place, which is emptied before, and marked in a form. Whether it succeeded. */
-export async function guarded(place, work, form = null) {
+/** Runs work whose Problem is shown in a place, which is emptied before, and marked in a form, if it is wanted then. Whether it succeeded. */
+export async function guarded(place, work, form = null, isWanted = () => true) {
   fill(place);
   if (form) markInvalid(form, []);
   try {
     await work();
     return true;
   } catch (error) {
-    showProblem(place, error);
+    if (isWanted()) showProblem(place, error);
     if (form) markInvalid(form, error.errors);
     return false;
   }
