@@ -21,6 +21,7 @@ from app import capability, errors
 from app.access import keys
 from app.database import transactions
 from app.database.embedded import postgres
+from app.database.pooled_connection import Connection
 from app.database.transactions import Database, Reading, Writing
 from app.derived_row_repairs import Damage
 from app.documents import operations as documents
@@ -135,6 +136,24 @@ def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
     found: list[str] = []
     with statements.recorded(tenant.db, lambda text, _values: found.append(text)):
         yield found
+
+
+@contextmanager
+def lost_commit(number: int) -> Iterator[Callable[[], bool]]:
+    """The answer to one COMMIT, by number, is lost with its connection; yields whether it has been."""
+    commit, count = Connection.run, 0
+
+    async def lose(connection: Connection, command: str) -> None:
+        nonlocal count
+        await commit(connection, command)
+        count += command == "COMMIT"
+        if command == "COMMIT" and count == number:
+            await connection.invalidate()
+            raise ConnectionResetError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "run", lose)
+        yield lambda: count >= number
 
 
 def uris(answer: Answer) -> list[str | None]:

@@ -165,6 +165,16 @@ async def test_a_third_model_is_refused_while_another_one_is_being_filled(owning
         await reembed.begin(owning, ("third", 96))
 
 
+@pytest.mark.parametrize("number", [1, 2])
+async def test_beginning_and_cancelling_succeed_although_the_answer_to_a_commit_is_lost(owning, number: int) -> None:
+    with harness.lost_commit(number) as is_lost:
+        await reembed.begin(owning, NEXT)
+        assert is_lost()
+    with harness.lost_commit(number + 1):  # the first one is that of the look-up
+        assert await reembed.drop(owning)
+    assert not await reembed.drop(owning)
+
+
 async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_it(database, owning, owner) -> None:
     tenant = await _tenant(database)
     await reembed.begin(owning, NEXT)

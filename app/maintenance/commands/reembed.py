@@ -100,10 +100,13 @@ async def begin(owner: Database, model: tuple[str, int]) -> None:
 
     Raises Conflict if they belong to a third model, Busy if locks are held for LOCK_RETRY_S.
     """
-    async with owner.shared() as shared:
-        found = await reembedding.target(shared)
+    await retries.while_unavailable(LOCK_RETRY_S, _begin, owner, model)
+
+
+async def _begin(owner: Database, model: tuple[str, int]) -> None:
+    found = await _target(owner)
     if found is None:
-        await retries.while_unavailable(LOCK_RETRY_S, reembedding.begin, owner, *model)
+        await reembedding.begin(owner, *model)
     elif found.name != model:
         raise errors.Conflict(
             f"The vectors of {found.model} ({found.dimension}) are being computed: name it in STEPWELL_NEXT_EMBEDDER, "
@@ -154,11 +157,21 @@ def _cancelled() -> errors.Conflict:
 
 async def drop(owner: Database) -> bool:
     """Drop the vectors of the other model; false if there are none."""
-    async with owner.shared() as shared:
-        if await reembedding.target(shared) is None:
-            return False
-    await retries.while_unavailable(LOCK_RETRY_S, reembedding.abandon, owner)
+    if await _target(owner) is None:
+        return False
+    await retries.while_unavailable(LOCK_RETRY_S, _drop, owner)
     return True
+
+
+async def _drop(owner: Database) -> None:
+    if await _target(owner) is not None:
+        await reembedding.abandon(owner)
+
+
+async def _target(owner: Database) -> StoredModel | None:
+    """The other model. A repeated step asks for it again: the answer to a commit may have been lost."""
+    async with owner.shared() as shared:
+        return await reembedding.target(shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """Tests of writes that are sent again with the same Idempotency-Key."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
+import harness
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
@@ -12,7 +14,6 @@ from starlette.requests import Request
 
 from app.access.store import idempotency as kept_responses
 from app.access.store.idempotency import KeptResponse
-from app.database.pooled_connection import Connection
 from app.http import idempotency
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -166,28 +167,17 @@ async def test_a_request_that_failed_late_leaves_the_key_to_the_request_that_has
         assert await kept_responses.claim(writing, "a key", mark=b"third") == KeptResponse(b"second")
 
 
-async def test_whichever_answer_to_a_commit_is_lost_the_write_can_be_sent_again_with_its_key(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commit, left = Connection.run, [0]
-
-    async def lose_answer(connection: Connection, command: str) -> None:
-        await commit(connection, command)
-        left[0] -= command == "COMMIT"
-        if command == "COMMIT" and left[0] == 0:
-            await connection.invalidate()
-            raise ConnectionResetError
-
-    monkeypatch.setattr(Connection, "run", lose_answer)
-    lost = 0
-    while left[0] <= 0:
-        key, body = _key(), {"content": f"Lime {lost}.", "uri": f"lime {lost}"}
-        left[0] = lost = lost + 1
-        first = await caller.client.post(DOCUMENTS, json=body, headers=key)
-        assert first.status_code in (200, 201), (lost, first.text)
+async def test_whichever_answer_to_a_commit_is_lost_the_write_can_be_sent_again_with_its_key(caller: Caller) -> None:
+    for number in itertools.count(1):
+        key, body = _key(), {"content": f"Lime {number}.", "uri": f"lime {number}"}
+        with harness.lost_commit(number) as is_lost:
+            first = await caller.client.post(DOCUMENTS, json=body, headers=key)
+        assert first.status_code in (200, 201), (number, first.text)
         again = await caller.client.post(DOCUMENTS, json=body, headers=key)
-        assert (again.status_code, again.headers.get("idempotent-replayed")) == (first.status_code, "true"), lost
-    assert lost > 3  # the claim, the look-up, the document, the response
+        assert (again.status_code, again.headers.get("idempotent-replayed")) == (first.status_code, "true"), number
+        if not is_lost():
+            break
+    assert number > 4  # the claim, the look-up, the document, the response
 
 
 async def test_a_request_that_died_before_the_clock_was_set_back_can_be_sent_again(caller, owner) -> None:
