@@ -100,7 +100,7 @@ async def _run_job(job_run: Run) -> int:
     done = before
     async for now in run(user_id, job_run.services, which="marked"):
         done = before + now
-        progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": total}
+        progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": max(total, done.compared)}
         async with db.shared() as shared:
             await job_run.advance(shared, **progress, cut=done.cut, embedded=done.embedded)
     async with db.shared() as shared:
@@ -116,14 +116,15 @@ async def run(user_id: str, services: Services, *, which: Which = "outdated") ->
 
     `which`: those that were cut with other options, those that `request` has marked, or every document.
 
-    A document that is changed meanwhile is left as the change has stored it. Raises ProviderError,
-    DatabaseUnavailable, DiskFull; batches that were yielded are stored.
+    A document that is changed meanwhile is left as the change has stored it, and compared again if the change has kept
+    its chunks. Raises ProviderError, DatabaseUnavailable, DiskFull; batches that were yielded are stored.
     """
     done = Reindexed()
-    async for batch in _batches(user_id, services, which):
-        store = partial(_store_batch, batch, user_id, services)
-        done += await model_replacement.run(services.embedder, services.db, store)
-        yield done
+    for listed in (which, "outdated" if which == "every" else which):
+        async for batch in _batches(user_id, services, listed):
+            store = partial(_store_batch, batch, user_id, services)
+            done += await model_replacement.run(services.embedder, services.db, store)
+            yield done
 
 
 async def _batches(user_id: str, services: Services, which: Which) -> AsyncIterator[list[_Recut]]:

@@ -9,6 +9,7 @@ from harness import Tenant, new_user
 
 from app.database import transactions
 from app.database.transactions import Database
+from app.documents import document_patches
 from app.documents import operations as documents
 from app.documents.storing import document_drafts
 from app.documents.types import Upload
@@ -106,6 +107,24 @@ async def test_a_document_that_changes_during_the_run_keeps_its_change(tenant, m
     monkeypatch.setattr(reindex, "_cut_again", interrupted)
     assert await _reindex(tenant) == Reindexed(compared=1, embedded=(await _reindex_embedded(tenant)))
     assert await _chunks(tenant) == ({"long": [("Replaced.", ())]} if change == "replaced" else {})
+
+
+async def test_a_document_whose_metadata_change_during_the_run_is_cut_again(tenant: Tenant, monkeypatch) -> None:
+    stored = await tenant.add(LONG, "long")
+    tenant.chunking_options = SMALL
+    cut_again, changes = reindex._cut_again, iter([{"metadata": {"team": "tide"}}])
+
+    async def interrupted(*args, **options):
+        recut = await cut_again(*args, **options)
+        for patch in changes:
+            await document_patches.apply(stored.document_id, patch, tenant.user_id, tenant.services())
+        return recut
+
+    monkeypatch.setattr(reindex, "_cut_again", interrupted)
+    assert (await _reindex(tenant)).cut == 1
+    assert (await documents.get(stored.document_id, tenant.user_id, db=tenant.db)).metadata == {"team": "tide"}
+    assert await reindex.count(tenant.user_id, SMALL, db=tenant.db) == 0
+    await tenant.assert_sound()
 
 
 async def _reindex_embedded(tenant: Tenant) -> int:
