@@ -22,6 +22,7 @@ from app.text.names.names import Name
 
 _m = tables.mentions.c
 _e = tables.entities.c
+_g = tables.entity_members.c
 _c = tables.chunks.c
 _d = tables.documents.c
 _AUTOMATIC = ("metadata", "title", "text")
@@ -221,6 +222,7 @@ async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames
 async def prune(db: Writing, linked: LinkedNames) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
+    A member of the user's entities stays, because the same name may come again, as with a new version of its document.
     Call it after the documents that contained these names have their new mentions, or none. An entity that metadata no
     longer names becomes a title if it is used as one, and otherwise gets the origin `text`. Texts are no longer
     searched for names that no title or heading gives: a job links the texts again.
@@ -237,7 +239,8 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     await db.execute(lowered.values(origin="text", type="name", role=None))
     await titles_and_headings.use_titles(db, untagged)
     await titles_and_headings.disuse_titles(db, linked.every)
-    unsaid = (~mentioned.exists(), ~titles_and_headings.is_heading(db.user_id))
+    contained = sa.select(_g.member_id).where(_g.user_id == db.user_id, _g.member_id == _e.entity_id)
+    unsaid = (~mentioned.exists(), ~titles_and_headings.is_heading(db.user_id), ~contained.exists())
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     changed = {key: name for known in gone.values() for key, name in known.items()}
     if linked.titles:

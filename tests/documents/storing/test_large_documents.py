@@ -24,6 +24,7 @@ from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities import operations as entities
 from app.entities.linking import mention_extraction, mention_refresh
+from app.entities.types import EntityDraft
 from app.enums import Vector
 from app.jobs import operations as job_operations
 from app.jobs import store as jobs
@@ -463,3 +464,15 @@ async def test_a_job_waits_for_the_end_of_an_outage_however_long(database, monke
     down.clear()
     await _work(tenant)
     assert await tenant.uris() == ["stair"]
+
+
+async def test_a_new_version_keeps_the_members_that_only_this_document_names(tenant: Tenant) -> None:
+    metadata = {"people": ["Ana Silva"]}
+    await tenant.add(OLD, "stair", metadata=metadata)
+    await _work(tenant)
+    draft = EntityDraft(type="team", name="Masons", members=("Ana Silva",))
+    (team,) = await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    await _queue(tenant, NEW, metadata=metadata)
+    await _work(tenant)
+    assert (await entities.get(team.entity_id, tenant.user_id, db=tenant.db)).members == team.members
+    await _assert_sound(tenant)

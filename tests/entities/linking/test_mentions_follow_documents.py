@@ -7,6 +7,7 @@ import linking
 import pytest
 from harness import Tenant
 
+from app import errors
 from app.database import transactions
 from app.documents import document_patches
 from app.documents import operations as documents
@@ -239,4 +240,18 @@ async def test_a_document_of_very_many_names_is_linked_to_each(tenant: Tenant, o
     text = "\n\n".join(f"We met {_numbered(number)}." for number in range(NAMES))
     await tenant.add(text, "names")
     assert await owner.fetchval(MENTIONED, tenant.user_id) == NAMES
+    await tenant.assert_sound()
+
+
+async def test_a_member_stays_one_while_no_document_names_it(tenant: Tenant) -> None:
+    people = {"people": ["Ana Silva"]}
+    note = await tenant.add("Of lime.", "note", metadata=people)
+    draft = EntityDraft(type="team", name="Masons", members=("Ana Silva",))
+    (team,) = await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    await documents.delete(note.document_id, tenant.user_id, db=tenant.db)
+    with pytest.raises(errors.NotFound):
+        await entities.get(team.member_ids[0], tenant.user_id, db=tenant.db)
+    await tenant.add("Of lime.", "note", metadata=people)
+    assert (await entities.get(team.entity_id, tenant.user_id, db=tenant.db)).member_ids == team.member_ids
+    assert (await entities.get(team.member_ids[0], tenant.user_id, db=tenant.db)).type == "person"
     await tenant.assert_sound()
