@@ -149,7 +149,9 @@ async def _finish(run: Run, read: int) -> None:
         await writing.hold()
         await run.finish(writing)
         await name_changes.pause(writing, read / READ_PER_S)
-        if await is_pending(writing):
+        async with writing.custom_plans():
+            is_left = await is_pending(writing)
+        if is_left:
             await name_changes.enqueue(writing)
 
 
@@ -240,7 +242,7 @@ async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
     """Link the documents that are left to the job. Returns the number of their chunks."""
     chunks = 0
     while True:
-        async with run.db.searching(run.user_id) as reading:
+        async with run.db.reading(run.user_id) as reading:  # a generic plan may read all documents
             waiting = await mentions.list_unlinked(reading, version=names.VERSION, limit=DOCUMENTS)
         for document_id in waiting:
             chunks += await _link_document(run, document_id, progress)

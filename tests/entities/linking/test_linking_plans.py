@@ -1,7 +1,8 @@
 """The job that links names reads rows by their keys, also for a user whom the planner's statistics do not contain.
 
 ANALYZE may run long after a bulk load. A plan for the values of such a user reads all mentions for each name and all
-documents for each chunk, so the job uses generic plans.
+documents for each chunk, so the job uses generic plans. Only the documents that are left to it are found by a plan for
+their version: a generic one reads all of the user's documents where there are many users.
 """
 
 from typing import Any
@@ -34,6 +35,16 @@ INSERT INTO stepwell.mentions SELECT (jsonb_populate_record(m, jsonb_build_objec
 FROM stepwell.mentions AS m CROSS JOIN generate_series(1, 60) AS g
 """
 """Adds a user with sixty times as many documents and mentions, whose indexes are as deep as those of a large table."""
+MANY_USERS = """
+INSERT INTO stepwell.documents (
+    user_id, document_id, identity, title, config, content, content_hash, attributes_hash, chunk_count,
+    names_version)
+SELECT 'user ' || g, d.document_id, d.identity, d.title, d.config, d.content, d.content_hash, d.attributes_hash,
+       d.chunk_count, d.names_version
+FROM stepwell.documents AS d CROSS JOIN generate_series(1, 100) AS g
+WHERE d.user_id = $1
+"""
+"""Gives a hundred users the documents of one."""
 COUNT = "SELECT pg_stat_force_next_flush()"
 """The connection reports what it has read with the end of this transaction."""
 
@@ -66,6 +77,17 @@ async def test_a_job_after_bulk_loads_without_analyze_reads_few_rows(alone, owne
     after = await _count_reads(alone, owner)
     read = {table: rows - before[table] for table, rows in after.items()}
     assert max(read.values()) < 10 * DOCUMENTS, read
+
+
+async def test_a_job_for_a_name_does_not_read_the_documents_that_are_linked(alone, owner) -> None:
+    tenant = await _load(alone)
+    await owner.execute(MANY_USERS, tenant.user_id)
+    await owner.execute("ANALYZE")
+    await entities.add([linking.person("Ilse Brandt")], tenant.user_id, db=alone, embedder=tenant.embedder)
+    before = await _count_reads(alone, owner)
+    assert await linking.refresh(tenant) == 0
+    after = await _count_reads(alone, owner)
+    assert after["documents"] - before["documents"] < DOCUMENTS / 2
 
 
 async def _count_reads(alone: Database, owner: asyncpg.Connection) -> dict[str, int]:
