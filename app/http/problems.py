@@ -22,6 +22,7 @@ from rapidfuzz import fuzz, process
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
@@ -204,17 +205,29 @@ async def _http(request: Request, error: Exception) -> Response:
     detail = _DETAILS.get(status, DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
     if stock and status == 404:
         detail += _suggest_path(request)
-    return respond(request.scope, status, detail, headers=error.headers)
+    headers = dict(error.headers or {}) | (_allow(request) if status == 405 else {})
+    return respond(request.scope, status, detail, headers=headers)
+
+
+def _allow(request: Request) -> dict[str, str]:
+    """The header with the methods of a path, of which each is a route of its own; none for a path of another kind."""
+    found = [one for one in _operations(request) if one.matches(request.scope)[0] is not Match.NONE]
+    same = [one for one in found if one.path == request.url.path] or found
+    return {"Allow": ", ".join(sorted({method for one in same for method in one.methods or ()}))} if same else {}
 
 
 def _suggest_path(request: Request) -> str:
     """The operation whose path ends most like that of the request, as a question; empty if none does."""
-    routers = [found for one in request.app.routes if (found := getattr(one, "original_router", None))]
-    paths = {_end(one.path): one.path for each in routers for one in each.routes if isinstance(one, APIRoute)}
+    paths = {_end(one.path): one.path for one in _operations(request)}
     found = process.extractOne(
         _end(request.url.path[:LONGEST_PATH]), paths.keys(), scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE
     )
     return f" Did you mean {paths[found[0]]}?" if found else ""
+
+
+def _operations(request: Request) -> list[APIRoute]:
+    routers = [found for one in request.app.routes if (found := getattr(one, "original_router", None))]
+    return [one for each in routers for one in each.routes if isinstance(one, APIRoute)]
 
 
 def _end(path: str) -> str:

@@ -79,3 +79,10 @@ async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight
 async def test_another_spelling_of_a_path_is_not_found_and_names_the_one_that_is_meant(caller, path, meant) -> None:
     problem = assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")
     assert problem["detail"].partition("Did you mean ")[2] == (f"{meant}?" if meant else "")
+
+
+async def test_a_refused_method_is_answered_with_all_methods_of_the_path(caller: Caller) -> None:
+    paths = {DOCUMENTS: "DELETE, GET, POST", f"{DOCUMENTS}/{uuid4()}": "DELETE, GET, PATCH, PUT"}
+    for path, methods in {**paths, f"{DOCUMENTS}/delete": "POST", "/healthz": "GET, HEAD"}.items():
+        refused = await caller.client.options(path)
+        assert (refused.status_code, refused.headers["allow"]) == (405, methods)
