@@ -25,7 +25,7 @@ export class Listing {
       this.change();
     });
     this.form.addEventListener("reset", () => setTimeout(() => this.change()));
-    this.form.addEventListener("search", () => this.change());
+    this.form.addEventListener("search", ({ target }) => target.value || this.change()); // cleared; Enter submits
     this.form.addEventListener("change", ({ target }) => target.name && target.name !== "query" && this.change());
   }
 
