@@ -38,10 +38,13 @@ _PUT = sql.inline(
     """
     INSERT INTO stepwell.feedback AS f (user_id, feedback_id, query, document_id, chunk_id, helpful, at)
     SELECT :user_id, :feedback_id::uuid, :query::text, d.document_id, :chunk_id::uuid, :helpful::boolean, now()
-    FROM stepwell.documents AS d
-    WHERE d.user_id = :user_id AND d.document_id = coalesce(:document_id::uuid, (
-        SELECT c.document_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id))
-    FOR KEY SHARE
+    FROM (
+        SELECT coalesce(:document_id::uuid, (
+            SELECT c.document_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
+        )) AS document_id OFFSET 0
+    ) AS g
+    JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = g.document_id
+    FOR KEY SHARE OF d
     ON CONFLICT (user_id, feedback_id) DO UPDATE SET helpful = excluded.helpful, at = excluded.at
     RETURNING f.document_id
     """

@@ -14,7 +14,9 @@ DECLARED = "-- A statement.\n-- part a\n-- part b\n"
 DIRECTIVE = re.compile(r"-- (?:(?:if|unless) (?P<parts>\w+(?: or \w+)*)|end)")
 LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b", re.IGNORECASE)
 
-COMPUTED_KEY = re.compile(r"\b\w+\.\w+ (?:=|>=|<) \(?(?:\w+\.\w+ (?:>>|\|\|) \w+|(?!ANY|ALL)\w+\(\w+\.\w+)")
+COMPUTED_KEY = re.compile(
+    r"\b\w+\.\w+ (?:=|>=|<) \(?(?:\w+\.\w+ (?:>>|\|\|) \w+|(?!ANY|ALL)\w+\(\w+\.\w+|coalesce\()", re.IGNORECASE
+)
 OF_A_CTE = "g.chunk_no = h.item >> 24"
 """Compares a key with the rows of a CTE, which no policy hides."""
 
