@@ -218,6 +218,16 @@ async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(tenant, monk
     assert await _run(tenant, slow) == (KIND, 1)
 
 
+async def test_the_commit_of_a_renewal_waits_neither_for_the_disk_nor_for_a_standby(tenant: Tenant) -> None:
+    await _queue(tenant)
+    async with tenant.db.shared() as shared:
+        job = await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id)
+    async with tenant.db.shared() as shared:
+        await shared.execute(sa.text("SET LOCAL synchronous_commit = on"))
+        assert await store.renew(shared, job, lease_s=9.0)
+        assert await shared.scalar(sa.text("SELECT current_setting('synchronous_commit')")) == "off"
+
+
 async def test_a_failure_is_repeated_later_with_a_growing_pause(tenant: Tenant, owner: Any) -> None:
     job_id = await _queue(tenant)
 
