@@ -71,7 +71,9 @@ _UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedSt
 _LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 _OTHER_TARGET = asyncpg.TargetServerAttributeNotMatched
 _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
-    errors.DeadlineExceeded: {(asyncpg.QueryCanceledError, ""): "The database did not answer within the time limit."},
+    errors.DeadlineExceeded: {
+        (asyncpg.QueryCanceledError, ""): "The database did not answer within the time limit; try again, or with less."
+    },
     AddressRefused: {
         (asyncpg.InvalidCatalogNameError, ""): "The server has no database of this name: check DATABASE_URL.",
         (asyncpg.ClientConfigurationError, ""): "The TLS parameters of DATABASE_URL cannot be used: {}",

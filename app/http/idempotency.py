@@ -111,7 +111,10 @@ async def _claim(key: str, mark: bytes, user_id: str, db: Database) -> KeptRespo
     async with db.preparing(user_id, checked=True) as writing:
         use = await idempotency.claim(writing, _stored_key(key, db), mark=mark)
     if use is not None and use.status is None:
-        message = "A request with this key is being processed: wait for its response."
+        message = (
+            "A request with this key is being processed: wait for its response. If it was interrupted, the key is free "
+            f"again {idempotency.CLAIMED_S} s after it began."
+        )
         raise errors.Conflict(message, field=HEADER, retry_after_s=1)
     return use
 
