@@ -35,7 +35,7 @@ BEHIND = (
     "The standby has not replayed the version in X-Stepwell-Version yet and the primary cannot be asked: try again "
     "shortly, or leave the header out to accept an older state."
 )
-DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
+DISK_FULL = "The database's disk is full. Make room on it, then try again; searches go on."
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 
 

@@ -19,7 +19,7 @@ from app import errors, runtime
 from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import inspection, migration
-from app.documents.storing import ingest
+from app.documents.storing import document_writes, ingest
 from app.documents.types import Upload
 from app.models.local.minilm import MODEL
 from app.search import search
@@ -36,7 +36,7 @@ FAILS = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: {}' USING ERRCODE =
 @pytest.mark.parametrize(("reason", "state"), [("No space left on device", "53100"), ("Disk quota exceeded", "XX000")])
 async def test_a_write_on_a_full_disk_is_507_and_a_search_with_temporary_files_is_503(database, reason, state):
     fails = sa.text(FAILS.format(reason, state))
-    with pytest.raises(Exception, match="full: nothing was stored") as stored:
+    with pytest.raises(Exception, match=r"disk is full\. Make room") as stored:
         async with database.writing("somebody") as writing:
             await writing.execute(fails)
     assert (stored.value.status, stored.value.code) == (507, "disk_full")
@@ -44,6 +44,28 @@ async def test_a_write_on_a_full_disk_is_507_and_a_search_with_temporary_files_i
         async with database.reading("somebody") as reading:
             await reading.execute(fails)
     assert searched.value.status == 503
+
+
+async def test_a_list_that_fills_the_disk_is_not_said_to_be_lost_and_can_be_sent_again(address, monkeypatch):
+    written, put = [], document_writes.put
+
+    async def note(*given, **options):
+        written.append(given)
+        return await put(*given, **options)
+
+    monkeypatch.setattr(document_writes, "put", note)
+    opened = transactions.connect(address.service_dsn, pool_size=2, hooks=pools.ServerHooks(is_full=lambda: written))
+    notes = [{"content": f"Lime {number}.", "uri": f"lime {number}"} for number in range(100)]
+    settings, services = Settings(auth="none"), await harness.services(opened)
+    async with harness.running(settings, services) as app, harness.client(app) as client:
+        refused = await client.post(DOCUMENTS, json=notes)
+        assert (refused.status_code, refused.json()["code"]) == (507, "disk_full"), refused.text
+        assert "nothing" not in refused.json()["detail"]
+        opened.pool.hooks = pools.ServerHooks()
+        again = (await client.post(DOCUMENTS, json=notes)).json()
+        assert again["added"] + again["unchanged"] == 100
+        assert again["unchanged"] > 0
+    await opened.close()
 
 
 async def test_writes_are_refused_before_the_disk_is_full_and_accepted_again_once_there_is_space(address):
