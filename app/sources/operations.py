@@ -150,18 +150,23 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
     async with services.db.locking(user_id) as writing:
         source = await store.get(writing, source_id)
         await store.change(writing, source_id, replace(source.draft, watch=False), reread=False)
-        for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
-            await jobs.cancel(writing, job_id)
-        await staged_documents.cancel_of_source(writing, source_id)
+        await _cancel_jobs(writing, source_id)
     only = Filters(source_ids=(source_id,))
     total = RowCounts()
     while True:  # a job that was running may have stored some documents meanwhile
         total += await selections.delete(only, user_id, db=services.db, actor=actor)
         async with services.db.locking(user_id) as writing:
             if not await store.has_documents(writing, source_id):
+                await _cancel_jobs(writing, source_id)  # another request may have queued one meanwhile
                 await store.delete(writing, source_id)
                 await jobs.forget_files(writing, source_sync.KIND.name, source_id)
                 return total
+
+
+async def _cancel_jobs(writing: Writing, source_id: UUID) -> None:
+    for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
+        await jobs.cancel(writing, job_id)
+    await staged_documents.cancel_of_source(writing, source_id)
 
 
 async def _enqueue(writing: Writing, source_id: UUID) -> UUID:

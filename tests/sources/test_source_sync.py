@@ -18,9 +18,10 @@ from app import errors
 from app.database.filter_types import DocumentFilter, Filters
 from app.database.transactions import Database
 from app.documents import operations as documents
+from app.documents import selections
 from app.documents.commands import ingest
 from app.documents.commands.ingest_report import Summary
-from app.documents.types import SourcePath
+from app.documents.types import RowCounts, SourcePath
 from app.jobs import operations as job_operations
 from app.jobs import store as jobs
 from app.sources import operations as sources
@@ -273,6 +274,21 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
     assert removed.documents == 1
     with pytest.raises(errors.NotFound):
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+
+
+async def test_a_synchronisation_that_is_requested_during_a_removal_is_cancelled(tenant, folder, monkeypatch) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    source_id = (await source_folder.stored_source(tenant, folder)).source.source_id
+    real, queued = selections.delete, []
+
+    async def delete(*args: Any, **options: Any) -> RowCounts:
+        queued.append(await sources.sync(source_id, tenant.user_id, db=tenant.db))
+        return await real(*args, **options)
+
+    monkeypatch.setattr(selections, "delete", delete)
+    assert (await sources.delete(source_id, tenant.user_id, tenant.services(), actor="test")).documents == 1
+    states = [await job_operations.get(job_id, tenant.user_id, db=tenant.db) for job_id in queued]
+    assert [state.status for state in states] == ["cancelled"]
 
 
 async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: Tenant, folder: Path) -> None:
