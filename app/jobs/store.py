@@ -260,12 +260,13 @@ async def finish(
     return await _end(db, job, status="done", error=None, result=dict(result or {}), progress=progress)
 
 
-async def fail(db: SharedTransaction, job: Job, *, error: str) -> None:
-    """Mark a job as failed, and queue the kind that its payload names (ON_FAILURE); nothing if the claim was lost."""
+async def fail(db: SharedTransaction, job: Job, *, error: str) -> bool:
+    """Mark a job as failed, and queue the kind that its payload names (ON_FAILURE); false if the claim was lost."""
     failed = await _end(db, job, status="failed", error=error)
     if failed and (kind := job.payload.get(ON_FAILURE)):
         # One that waits already may begin before this transaction commits, and not see the failure.
         await _add(db.as_user(job.user_id), kind, {}, audience=None)
+    return failed
 
 
 async def _end(db: Transaction, job: Job, **values: Any) -> bool:
@@ -297,11 +298,11 @@ async def release(db: SharedTransaction, job: Job) -> bool:
     return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
 
 
-async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> None:
-    """Queue a job for its next attempt after a failure, unless the claim was lost."""
+async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> bool:
+    """Queue a job for its next attempt after a failure; false if the claim was lost."""
     failures = sa.func.least(_j.failures, 32_766) + 1  # a smallint
     changed = {"status": "queued", "error": error, "leased_until": None, "failures": failures}
-    await _change(db, job, **changed, run_at=_after(after_s))
+    return await _change(db, job, **changed, run_at=_after(after_s))
 
 
 async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:

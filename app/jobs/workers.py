@@ -232,8 +232,10 @@ async def run_next(
         raise
     except Exception as error:
         code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
+        if not await _record_failure(run, error, code):  # such as a write for a source that is gone
+            log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id), "code": code})
+            return job.kind, 0
         outcomes.failures.labels(job.kind, code).inc()
-        await _record_failure(run, error, code)
         raise
 
 
@@ -262,8 +264,10 @@ async def _renew(run: Run) -> None:
                     return
 
 
-async def _record_failure(run: Run, error: Exception, code: str) -> None:
+async def _record_failure(run: Run, error: Exception, code: str) -> bool:
     """Queue the job again, unless its kind gives up because another attempt would fail too or too many have failed.
+
+    Returns false if the claim was lost: a job that was cancelled has not failed.
 
     Failures because a remote model is not available do not count: the job waits for the end of the outage.
     """
@@ -274,6 +278,5 @@ async def _record_failure(run: Run, error: Exception, code: str) -> None:
     is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
     async with run.db.shared() as shared:
         if is_final and run.kind.gives_up:
-            await jobs.fail(shared, job, error=code)
-        else:
-            await jobs.retry_later(shared, job, error=code, after_s=pause_s)
+            return await jobs.fail(shared, job, error=code)
+        return await jobs.retry_later(shared, job, error=code, after_s=pause_s)

@@ -21,6 +21,7 @@ from app.documents import operations as documents
 from app.documents import selections
 from app.documents.commands import ingest
 from app.documents.commands.ingest_report import Summary
+from app.documents.storing import document_writes
 from app.documents.types import RowCounts, SourcePath
 from app.jobs import operations as job_operations
 from app.jobs import store as jobs
@@ -289,6 +290,22 @@ async def test_a_synchronisation_that_is_requested_during_a_removal_is_cancelled
     assert (await sources.delete(source_id, tenant.user_id, tenant.services(), actor="test")).documents == 1
     states = [await job_operations.get(job_id, tenant.user_id, db=tenant.db) for job_id in queued]
     assert [state.status for state in states] == ["cancelled"]
+
+
+async def test_a_synchronisation_during_which_its_source_is_removed_stops(tenant, folder, monkeypatch) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    real, removed = document_writes.find_vectors, []
+
+    async def find(*args: Any) -> document_writes.ChunkVectors:
+        removed.append(await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test"))
+        return await real(*args)
+
+    monkeypatch.setattr(document_writes, "find_vectors", find)
+    await source_folder.work(tenant)
+    state = await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert (state.status, state.error, len(removed)) == ("cancelled", None, 1)
+    assert await source_folder.ids(tenant) == {}
 
 
 async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: Tenant, folder: Path) -> None:
