@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -79,10 +80,10 @@ async def list_given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UU
 
 _USED_TITLES = sql.inline(
     """
-    SELECT e.entity_id, t.title
+    SELECT e.entity_id, e.name, t.title
     FROM unnest(:entity_ids::uuid[]) AS g (entity_id)
     CROSS JOIN LATERAL (
-        SELECT o.entity_id, o.origin FROM stepwell.entities AS o
+        SELECT o.entity_id, o.origin, o.name FROM stepwell.entities AS o
         WHERE o.user_id = :user_id AND o.entity_id = g.entity_id LIMIT 1
     ) AS e
     CROSS JOIN LATERAL (
@@ -120,11 +121,17 @@ async def use_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
     They take the spelling of the title. File names and common headings such as "Appendix B" keep the origin `text`.
     """
     binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
-    found = [(row.entity_id, names.title_name(row.title)) for row in await db.execute(_USED_TITLES, binds)]
-    used = [(entity_id, name.text) for entity_id, name in found if name and not names.is_general(name.text)]
+    found = [(row.entity_id, _spell(row)) for row in await db.execute(_USED_TITLES, binds)]
+    used = [(entity_id, text) for entity_id, text in found if not names.is_general(text)]
     if used:
         ids, texts = zip(*used, strict=True)
         await db.execute(_NAME_TITLES, {"user_id": db.user_id, "entity_ids": list(ids), "names": list(texts)})
+
+
+def _spell(row: sa.Row[Any]) -> str:
+    """The title without "(…)"; the stored name if a title only contained a former alias and is to be linked again."""
+    name = names.title_name(row.title)
+    return name.text if name is not None and name.entity_id == row.entity_id else str(row.name)
 
 
 async def disuse_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:

@@ -255,3 +255,15 @@ async def test_a_member_stays_one_while_no_document_names_it(tenant: Tenant) -> 
     assert (await entities.get(team.entity_id, tenant.user_id, db=tenant.db)).member_ids == team.member_ids
     assert (await entities.get(team.member_ids[0], tenant.user_id, db=tenant.db)).type == "person"
     await tenant.assert_sound()
+
+
+async def test_a_title_does_not_take_the_name_that_was_its_alias(tenant: Tenant, owner: Any) -> None:
+    note = await tenant.add("Of lime.", "note", title="Lihua", metadata={"aliases": ["Kestrel"]})
+    await tenant.add("Of sand.", "bird", title="Kestrel")
+    await tenant.add("Yesterday we met Lihua there.", "text")
+    await linking.refresh(tenant)
+    patch = {"metadata": {"aliases": None}}
+    await document_patches.apply(note.document_id, patch, tenant.user_id, tenant.services())
+    await linking.refresh(tenant)
+    listed = await entities.page(tenant.user_id, db=tenant.db, limit=100)
+    assert [(one.name, one.origin) for one in listed] == [("Lihua", "title")]
