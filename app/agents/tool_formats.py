@@ -32,7 +32,7 @@ _PROBLEM_SCHEMA = {
 }
 _ABOUT = "Searches and reads the user's documents."
 _REFUSED = {
-    "description": "The call was refused: `errors` names each wrong argument and the fix.",
+    "description": "The call was refused or failed: `detail` says why; `errors` names wrong arguments and fixes.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 
@@ -102,7 +102,7 @@ def _operation(tool: Tool) -> dict[str, Any]:
                 "description": "The result.",
                 "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{tool.result.__name__}"}}},
             },
-            "422": {"$ref": "#/components/responses/Refused"},
+            "default": {"$ref": "#/components/responses/Refused"},
         },
     }
 

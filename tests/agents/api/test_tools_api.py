@@ -251,6 +251,9 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
     assert (await caller.client.post(operations["knowledge_stats"])).json()["documents"] == 0
     refused = await caller.client.post(operations["search_documents"])
     assert [error["field"] for error in refused.json()["errors"]] == ["query"]
+    missing = await caller.client.post(operations["get_document"], json={"document_id": "nothing"})
+    documented = document["paths"][operations["get_document"]]["post"]["responses"]
+    assert (missing.status_code, documented.keys()) == (404, {"200", "default"})
 
 
 def test_the_document_of_all_tools_is_small() -> None:
