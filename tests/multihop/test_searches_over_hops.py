@@ -120,17 +120,24 @@ async def test_classic_has_one_scale_whether_or_not_hop_2_finds_more(library: Te
             )
 
 
-async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
-    fillers = (Upload(f"Where was filler number {n}", uri=f"filler{n}", title=f"filler {n}") for n in range(6))
-    await tenant.add_all([*BOOKS, *fillers])
-    for most in (2, 3, 4):
-        answer = await _ask(tenant, max_hops=most)
-        assert {"film", "director", "town"} <= set(uris(answer))
-        town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
-        assert (town.hop, town.via.name, town.via.signal, town.via.steps) == (2, "Lundby", "linked", 2)
-        hops = answer.hops or ()
-        assert 2 <= len(hops) <= most
-        assert all(hop.result_count for hop in hops[1:-1])
+def _fillers(count: int) -> list[Upload]:
+    return [Upload(f"Where was filler number {n}", uri=f"filler{n}", title=f"filler {n}") for n in range(count)]
+
+
+async def test_a_hop_follows_links_of_what_it_found_and_is_the_last_if_that_is_far_from_the_question(tenant) -> None:
+    await tenant.add_all([*BOOKS, *_fillers(6)])
+    answer = await _ask(tenant, max_hops=4)
+    assert {"film", "director", "town"} <= set(uris(answer))
+    town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
+    assert (town.hop, town.via.name, town.via.signal, town.via.steps) == (2, "Lundby", "linked", 2)
+    assert [hop.result_count for hop in answer.hops or ()] == [5, 2]
+
+
+@pytest.mark.parametrize(("fillers", "most", "brought"), [(9, 2, [5, 5]), (9, 3, [5, 5, 3]), (6, 4, [5, 5, 0])])
+async def test_hops_continue_up_to_their_number_while_they_find_new_chunks(tenant, fillers, most, brought) -> None:
+    await tenant.add_all([*BOOKS, *_fillers(fillers)])
+    answer = await _ask(tenant, max_hops=most, merge="classic", limit=5)
+    assert [hop.result_count for hop in answer.hops or ()] == brought
 
 
 async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> None:
