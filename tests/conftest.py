@@ -133,9 +133,10 @@ class DatabaseAddress:
     def service_dsn(self) -> str:
         return self.server.dsn(user=postgres.SERVICE_ROLE, database=self.name)
 
-    async def connect(self, user: str = postgres.OWNER) -> asyncpg.Connection:
-        """An asyncpg connection as `user`."""
-        return await asyncpg.connect(self.server.dsn(user=user, database=self.name, driver="postgresql"))
+    async def connect(self, user: str = postgres.OWNER, **settings: str) -> asyncpg.Connection:
+        """An asyncpg connection as `user`, with these settings of the server."""
+        dsn = self.server.dsn(user=user, database=self.name, driver="postgresql")
+        return await asyncpg.connect(dsn, server_settings=settings)
 
     async def fetch(self, statement: str, *values: Any) -> list[asyncpg.Record]:
         """The rows of a statement that the owner runs on a connection of its own."""

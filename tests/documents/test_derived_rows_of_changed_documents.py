@@ -57,7 +57,10 @@ async def test_a_file_is_found_by_its_name_beside_its_title(tenant: Tenant) -> N
     assert uris(await tenant.ask("offer", mode="lexical")) == ["lime"]
 
 
-async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) -> None:
+async def test_no_concurrent_change_is_lost(
+    tenant: Tenant, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database._turns, "_timeout_s", 60.0)
     stored = await tenant.add(TEXT, "lime")
     keys = [f"key-{number}" for number in range(8)]
     await asyncio.gather(*(_change(tenant, stored, {"metadata": {key: 1}}) for key in keys))

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 from uuid import uuid4
 
+import child_processes
 import harness
 import made_files
 import psutil
@@ -79,11 +80,11 @@ async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_discon
 async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(address: Any) -> None:
     async with serving(address, OPEN, parse_limits=PATIENT) as (client, _database, app):
         asked = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}))
-        await until(_parsers)
-        (parser,) = _parsers()
+        await until(lambda: child_processes.running("app.parsing.worker"))
+        (parser,) = child_processes.running("app.parsing.worker")
         parser.suspend()
         await cancel(asked)
-        await until(lambda: not _parsers() and app.state.uploads.running == 0)
+        await until(lambda: not child_processes.running("app.parsing.worker") and app.state.uploads.running == 0)
     assert not parser.is_running()
 
 
@@ -99,7 +100,7 @@ async def test_files_that_are_parsed_hold_no_turn(address: Any, monkeypatch: pyt
         assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[2])).status_code == 201
         assert not any(one.done() for one in asked)
         await cancel(*asked)
-        await until(lambda: not _parsers() and app.state.uploads.running == 0)
+        await until(lambda: not child_processes.running("app.parsing.worker") and app.state.uploads.running == 0)
 
 
 async def test_a_form_of_hostile_files_is_read_within_the_time_of_a_request(address: Any) -> None:
@@ -177,18 +178,7 @@ def _slow() -> bytes:
 
 def _suspended() -> list[psutil.Process]:
     """The processes that parse files, which wait from now on."""
-    found = _parsers()
+    found = child_processes.running("app.parsing.worker")
     for parser in found:
         parser.suspend()
     return found
-
-
-def _parsers() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if _parses(child)]
-
-
-def _parses(process: psutil.Process) -> bool:
-    try:
-        return "app.parsing.worker" in process.cmdline()
-    except psutil.NoSuchProcess:  # it has ended, and may be a zombie still
-        return False

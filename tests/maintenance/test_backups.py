@@ -157,16 +157,17 @@ async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_rea
 async def waiting_for_a_lock(address, step, *, for_ms):
     """A task of the step, once it has waited so long for the lock of a table, which is held until the block ends."""
     waits = f"wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '{for_ms} ms'"
-    holder = await address.connect()
+    holder, watcher = [await address.connect(statement_timeout="0") for _ in range(2)]
     try:
         await holder.execute("BEGIN; LOCK TABLE stepwell.documents IN ACCESS EXCLUSIVE MODE")
         running = asyncio.create_task(step)
         waiting = f"SELECT 1 FROM pg_stat_activity WHERE {waits}"
-        while not running.done() and not await address.fetch(waiting):  # noqa: ASYNC110 - another process waits
+        while not running.done() and not await watcher.fetch(waiting):  # noqa: ASYNC110 - another process waits
             await asyncio.sleep(0.01)
         yield running
     finally:
         await holder.close()
+        await watcher.close()
 
 
 async def test_a_backup_of_an_older_schema_is_upgraded(new_database, tmp_path):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import child_processes
 import made_files
 import psutil
 import pytest
@@ -39,7 +40,7 @@ async def _refused(parser: Parser, raw: bytes) -> str:
 
 
 def _children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "app.parsing.worker" in child.cmdline()]
+    return child_processes.running("app.parsing.worker")
 
 
 async def test_one_process_reads_one_file_after_the_other_and_ends_with_the_parser() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import child_processes
 import psutil
 import pytest
 from rapidfuzz.distance import Levenshtein
@@ -32,7 +33,7 @@ async def _process_of(recogniser: Recogniser) -> str:
 
 
 def _children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "stand_in.py" in " ".join(child.cmdline())]
+    return child_processes.running(str(STAND_IN))
 
 
 async def test_a_process_that_ends_is_replaced_and_a_picture_that_ends_two_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from app.query.search_types import Answer
 from app.relevance import calibration_store
 from app.search import replaced_chunks, search
 from app.search.steps.synonyms import synonyms
-from app.services import ChunkingOptions
+from app.services import Budget, ChunkingOptions
 
 Change = Callable[[], Awaitable[object]]
 QUESTION = "what did Ana Torres renew on the pilot boat"
@@ -178,10 +178,15 @@ class ChangingReranker:
         return [1.0 - place / 100 for place in range(len(passages))]
 
 
+async def reranked(fleet: Fleet, change: Change) -> Answer:
+    """The answer for which the re-ranker takes as long as the change."""
+    services = fleet.tenant.services(reranker=ChangingReranker(change), budget=Budget(whole_s=60.0, rerank_s=60.0))
+    return await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
+
+
 async def test_chunks_of_a_document_that_is_replaced_or_deleted_during_reranking_are_dropped(fleet: Fleet) -> None:
     for change in (fleet.replace, fleet.delete):
-        services = fleet.tenant.services(reranker=ChangingReranker(change))
-        answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
+        answer = await reranked(fleet, change)
         assert {hit.candidate.uri for hit in answer.hits} == set(NOTES)
 
 
@@ -189,8 +194,7 @@ async def test_chunks_that_a_replacement_keeps_stay_in_the_answer(fleet: Fleet) 
     async def append() -> None:
         await fleet.other.add(log_of(1) + "# Entry 9\n\nNothing was renewed here.\n", "log")
 
-    services = fleet.tenant.services(reranker=ChangingReranker(append))
-    answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
+    answer = await reranked(fleet, append)
     assert log_versions(answer) == {"1"}
 
 
@@ -206,7 +210,6 @@ async def test_a_chunk_that_is_gone_stays_out_if_the_connection_is_lost_after_th
         return found[-1]
 
     monkeypatch.setattr(replaced_chunks, "find", then_lose)
-    services = fleet.tenant.services(reranker=ChangingReranker(fleet.delete))
-    answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
+    answer = await reranked(fleet, fleet.delete)
     assert {hit.candidate.uri for hit in answer.hits} == set(NOTES)
     assert found[0] == found[1] != frozenset()

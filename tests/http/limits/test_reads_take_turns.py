@@ -47,7 +47,8 @@ async def test_tools_that_only_read_wait_for_a_turn_too(busy: Caller, new_caller
         assert (await other.client.post(path, json=arguments)).status_code in (200, 404), tool.name
 
 
-async def test_the_streams_of_a_user_are_counted_before_they_begin(app, new_caller, database) -> None:
+async def test_the_streams_of_a_user_are_counted_before_they_begin(app, new_caller, database, monkeypatch) -> None:
+    monkeypatch.setattr(app.state.reads, "_timeout_s", 60.0)
     ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
     async with _followed(ana, database, admission.STREAMS_OF_USER + 5) as following:
         async with asyncio.timeout(30):
