@@ -288,7 +288,9 @@ class _Steps:
     async def _store_large(self, draft: DocumentDraft) -> IngestResult:
         queue = partial(large_documents.queue, draft, self.user_id, self.services)
         queued = await retries.while_unavailable(self.options.retry_s, queue)
-        return await large_documents.settle(queued, self.user_id, self.services) if self.options.wait else queued
+        if not self.options.wait:
+            return queued
+        return await large_documents.settle(queued, self.user_id, self.services, retry_s=self.options.retry_s)
 
     async def _look_up(self, batch: _Batch) -> None:
         """Look up the stored versions. Unchanged documents are neither embedded nor written."""

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import offload
+from app.database import retries
 from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, staged_documents, write_checks
 from app.documents.store.document_puts import StoredVersion
@@ -27,6 +28,7 @@ from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_extraction, mention_refresh
 from app.jobs import store as jobs
 from app.jobs import workers
+from app.jobs.store import JobState
 from app.jobs.workers import ClaimLost, JobKind, Run
 from app.models.protocols import EmbeddingModel
 from app.query import model_replacement
@@ -155,17 +157,21 @@ async def reading_stored(document_id: UUID, user_id: str, services: Services) ->
         raise
 
 
-async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
+async def settle(queued: IngestResult, user_id: str, services: Services, *, retry_s: float = 15.0) -> IngestResult:
     """Run the user's jobs here, or wait for other workers, until the queued document is stored; returns its result.
 
-    Raises Conflict if the job was cancelled or failed, and what the job raises.
+    A database that is unavailable is asked again for `retry_s`; a job that has failed for this reason is tried again.
+    Raises Conflict if the job was cancelled or failed, and what the job raises otherwise.
     """
     if queued.job_id is None:
         return queued
+    run = partial(workers.run_next, services, KINDS, user_id=user_id)
     while True:
-        ran = await workers.run_next(services, KINDS, user_id=user_id)
-        async with services.db.reading(user_id) as reading:
-            state = await jobs.get(reading, queued.job_id)
+        try:
+            ran = await run()
+        except (errors.DatabaseUnavailable, errors.Busy):  # perhaps after longer than `retry_s`
+            ran = await retries.while_unavailable(retry_s, run)
+        state = await retries.while_unavailable(retry_s, _state, queued.job_id, user_id, services)
         if state is None or state.status in ("failed", "cancelled"):
             raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
         if state.status == "done" and ran is None:
@@ -173,6 +179,11 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
             return dataclasses.replace(queued, **counts, job_id=None)
         if ran is None:
             await asyncio.sleep(WAIT_S)
+
+
+async def _state(job_id: UUID, user_id: str, services: Services) -> JobState | None:
+    async with services.db.reading(user_id) as reading:
+        return await jobs.get(reading, job_id)
 
 
 @dataclass(slots=True)

@@ -47,6 +47,18 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mention_refresh, name, size)
 
 
+@pytest.mark.parametrize("number", [4, 7, 12, 20])
+async def test_whoever_waits_for_a_large_document_does_so_beyond_a_lost_connection(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.01)
+    with harness.lost_commit(number) as is_lost:
+        stored = await tenant.add(NEW, "stair")
+        assert is_lost()
+    assert (stored.status, stored.job_id) == ("added", None)
+    await tenant.assert_sound()
+
+
 async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
     return await ingest.store_one(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
 
