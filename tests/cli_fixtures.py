@@ -93,7 +93,7 @@ def run_command(monkeypatch, capsys, _built_once, _logging_as_before) -> Callabl
     """Runs a command as `stepwell …` would, in the environment of the test."""
     for name in ("DATABASE_URL", "STEPWELL_DATABASE_URL", "AUTH", "STEPWELL_AUTH", "STEPWELL_URL", "STEPWELL_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "300")
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["stepwell", *map(str, arguments)])
@@ -141,7 +141,6 @@ async def remote(
     """Runs a command by way of a service, as a user of the test."""
     monkeypatch.setenv("STEPWELL_URL", address_of_service)
     monkeypatch.setenv("STEPWELL_API_KEY", await harness.create_key(database, user))
-    monkeypatch.setenv("COLUMNS", "300")
 
     async def run(*arguments: object) -> Ran:
         return await asyncio.to_thread(run_command, *arguments)
