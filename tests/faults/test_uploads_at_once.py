@@ -88,8 +88,7 @@ async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(a
     assert not parser.is_running()
 
 
-async def test_files_that_are_parsed_hold_no_turn(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "WAIT_S", 2.0)
+async def test_files_that_are_parsed_hold_no_turn(address: Any) -> None:
     async with serving(address, KEYED, parse_limits=PATIENT) as (client, database, app):
         keys = await running_service.keys(database, *(harness.new_user("parsing") for _ in range(3)))
         asked = [
