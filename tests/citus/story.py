@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from requests_of import search_body
 
 from app.documents.types import Upload
-from app.enums import Json
+from app.entities.types import EntityDraft
 from citus.pair import Pair
 
 API = "/api/rag"
@@ -37,9 +38,9 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-async def write(pair: Pair, documents: Sequence[Upload], entities: Sequence[Json]) -> None:
+async def write(pair: Pair, documents: Sequence[Upload], entities: Sequence[EntityDraft]) -> None:
     """Stores entities and documents, and reads them back."""
-    lines = "\n".join(json.dumps(entity) for entity in entities)
+    lines = "\n".join(json.dumps(asdict(entity)) for entity in entities)
     headers = {"Content-Type": "application/x-ndjson"}
     await pair.send("entities in bulk", "POST", f"{ENTITIES}/bulk", content=lines, headers=headers)
     body = [_document(upload, number) for number, upload in enumerate(documents)]
