@@ -105,8 +105,8 @@ def place_of(hit: Answer) -> Text:
 
 
 def relevance_of(hit: Answer) -> str:
-    """The relevance of a hit in percent, or its score if it has no relevance."""
-    return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
+    """The relevance of a hit, or its score if it has no relevance."""
+    return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.2f}"
 
 
 def sentences_of(hit: Answer) -> Text:
@@ -134,8 +134,8 @@ def warnings(answer: Answer) -> list[str]:
     codes = [code for name in ("degraded", "relaxed") for code in answer.get(name, ())]
     said = [f"[yellow]{escape(sentences.get(code, code))}[/]" for code in codes]
     if answer["results"] and answerable_levels.is_unlikely(answer["answerable"]):
-        share = f"{answer['answerable']:.0%}"
-        said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
+        score = f"{answer['answerable']:.2f}"
+        said.insert(0, f"[yellow]No answer likely[/] ({score}): the passages are the nearest ones.")
     return said
 
 

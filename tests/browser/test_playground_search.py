@@ -29,7 +29,7 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets_and_then_more(
     first, hit = cards.first, expected[0]
     assert await first.locator("h3").inner_text() == hit["title"]
     assert await first.locator(".uri").inner_text() == hit["uri"]
-    assert await first.locator(".relevance").inner_text() == f"{hit['relevance']:.0%} relevant"
+    assert await first.locator(".relevance").inner_text() == f"relevance {hit['relevance']:.2f}"
     for card, shown in zip(await cards.all(), expected, strict=True):
         snippet = shown["snippet"]
         assert " ".join((await card.locator(".snippet").inner_text()).split()) == " ".join(snippet["text"].split())

@@ -29,7 +29,7 @@ function heading(hit) {
 
 function relevance(hit) {
   if (hit.relevance == null) return el("div", { class: "note" }, "no relevance");
-  return el("div", { class: "note relevance", title: "Score of relevance, 0 to 100%" }, el("strong", {}, `${Math.round(100 * hit.relevance)}%`), " relevant");
+  return el("div", { class: "note relevance", title: "Score of relevance, 0 to 1" }, "relevance ", el("strong", {}, hit.relevance.toFixed(2)));
 }
 
 /** The sentences of a hit with their matches. Offsets count code points, while JavaScript's strings count UTF-16 units. */

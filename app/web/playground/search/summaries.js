@@ -40,8 +40,8 @@ function inVerdict(score) {
 
 function verdict(answerable) {
   const [text, kind] = inVerdict(answerable);
-  const title = "Score, 0 to 100%, of whether any of these passages answers the query";
-  return el("p", { class: `verdict badge badge-${kind}`, title }, el("strong", {}, text), ` ${Math.round(100 * answerable)}%`);
+  const title = "Score, 0 to 1, of whether any of these passages answers the query";
+  return el("p", { class: `verdict badge badge-${kind}`, title }, el("strong", {}, text), ` ${answerable.toFixed(2)}`);
 }
 
 /** Sentences on what the answer leaves out or does otherwise than asked; hints of an empty answer stand in its place. */
