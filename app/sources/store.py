@@ -225,9 +225,11 @@ async def files(db: Reading, source_id: UUID) -> list[KnownFile]:
 
 
 async def stored_paths(db: Reading, source_id: UUID) -> list[str]:
-    """The paths of the files of a source that are stored."""
+    """The paths of the files of a source that are recorded as stored, or have stored documents."""
     own = (_f.user_id == db.user_id, _f.source_id == source_id)
-    return list(await db.scalars(sa.select(_f.path).where(*own, _f.content_hash.is_not(None))))
+    recorded = sa.select(_f.path).where(*own, _f.content_hash.is_not(None))
+    of_documents = sa.select(sa.collate(_d.source_path, "C")).where(_d.user_id == db.user_id, _d.source_id == source_id)
+    return list(await db.scalars(recorded.union(of_documents)))
 
 
 async def failures(

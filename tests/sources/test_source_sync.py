@@ -252,6 +252,18 @@ async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -
     assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"added": 1, "unchanged": 1}
 
 
+async def test_a_file_that_is_to_be_read_again_stays_with_its_source(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "deep/a.csv", b"id,text,other\n1,Lime,Sand\n")
+    inner = await source_folder.stored_source(tenant, folder / "deep")
+    outer = await source_folder.stored_source(tenant, folder)
+    changed = await source_folder.add(tenant, folder / "deep", text_field="other")
+    await job_operations.cancel(changed.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"failed": 1}
+    assert source_folder.counts(await source_folder.synced(tenant, inner)) == {"replaced": 1}
+    (stored,) = (await source_folder.stored(tenant)).values()
+    assert stored[1] == "Sand"
+
+
 async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
     added = await source_folder.stored_source(tenant, folder)
