@@ -19,7 +19,8 @@ from app import errors
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing
 from app.entities import entity_records
-from app.entities.store import entities, name_changes
+from app.entities.store import entities, mentions, name_changes
+from app.entities.store.mentions import LinkedNames
 from app.entities.types import Entity, EntityDraft
 from app.enums import EntityStatus
 from app.models.protocols import Embedder
@@ -93,6 +94,7 @@ async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -
     new, changed = await offload.run(size, planned.changes, computed)
     await entities.save(db, new)
     await name_changes.record(db, changed)
+    await mentions.prune(db, LinkedNames(planned.former_members()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,11 @@ class EntityPlan:
                 records.append(entity_records.record_of(step.entity_id, step.draft, names, computed, keeps=keeps))
                 changed |= entity_records.changed_names(step.names_before, names)
         return records, changed
+
+    def former_members(self) -> frozenset[UUID]:
+        """The members that the plan takes from replaced entities."""
+        replaced = [(step.before, step.draft) for step in self.steps.values() if step.before is not None]
+        return frozenset(one for before, draft in replaced for one in {*before.member_ids}.difference(draft.member_ids))
 
     def results(self, lines: Sequence[Line]) -> list[LineResult]:
         """The results of the lines, in order."""

@@ -20,7 +20,8 @@ from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
 from app.entities import bulk_upsert, entity_records
 from app.entities.linking import gazetteer_cache
-from app.entities.store import entities, name_changes
+from app.entities.store import entities, mentions, name_changes
+from app.entities.store.mentions import LinkedNames
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.models.protocols import Embedder
 from app.query import model_replacement
@@ -122,7 +123,7 @@ async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services:
             for one in gone:
                 renamed |= entity_records.name_keys(one)
                 if one.origin == "user":
-                    await _delete(writing, one.entity_id, actor)
+                    await _delete(writing, one, actor)
             renamed |= entity_records.changed_names(entity_records.name_keys(before), names)
             await name_changes.record(writing, renamed)
             return await entities.get(writing, entity_id)
@@ -166,11 +167,13 @@ def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) 
     return merged
 
 
-async def _delete(writing: Writing, entity_id: UUID, actor: str) -> int:
+async def _delete(writing: Writing, entity: Entity, actor: str) -> int:
     """Delete an entity with an audit event; returns the number of deleted mentions."""
-    mentions = await entities.delete(writing, entity_id)
-    await audit.record(writing, Event(writing.user_id, actor, "entity.deleted", str(entity_id), {"mentions": mentions}))
-    return mentions
+    entity_id = entity.entity_id
+    deleted = await entities.delete(writing, entity_id)
+    await mentions.prune(writing, LinkedNames(frozenset(entity.member_ids)))
+    await audit.record(writing, Event(writing.user_id, actor, "entity.deleted", str(entity_id), {"mentions": deleted}))
+    return deleted
 
 
 async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> int:
@@ -181,7 +184,7 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     async with db.locking(user_id) as writing:
         before = entity_records.check_own(await entities.get(writing, entity_id))
         await name_changes.record(writing, entity_records.name_keys(before))
-        return await _delete(writing, entity_id, actor)
+        return await _delete(writing, before, actor)
 
 
 @retry_read

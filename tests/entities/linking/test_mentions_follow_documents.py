@@ -267,3 +267,24 @@ async def test_a_title_does_not_take_the_name_that_was_its_alias(tenant: Tenant,
     await linking.refresh(tenant)
     listed = await entities.page(tenant.user_id, db=tenant.db, limit=100)
     assert [(one.name, one.origin) for one in listed] == [("Lihua", "title")]
+
+
+@pytest.mark.parametrize("end", ["remove", "change", "merge"])
+async def test_a_name_that_only_a_team_has_kept_goes_with_the_membership(tenant: Tenant, owner, end: str) -> None:
+    note = await tenant.add("Of lime.", "note", metadata={"people": ["Ana Silva"]})
+    drafts = [EntityDraft(type="team", name="Masons", members=("Ana Silva",)), EntityDraft(type="team", name="Crew")]
+    team, other = await entities.add(drafts, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    await documents.delete(note.document_id, tenant.user_id, db=tenant.db)
+    names = "SELECT count(*) FROM stepwell.entity_names WHERE user_id = $1 AND name = 'Ana Silva'"
+    assert await owner.fetchval(names, tenant.user_id) == 1
+    of_user: Any = {"user_id": tenant.user_id, "db": tenant.db}
+    if end == "merge":
+        ids, services = [team.entity_id], tenant.services()
+        merged = await entities.merge(other.entity_id, ids, tenant.user_id, services, actor="test")
+        assert merged.members == team.members
+        team = merged
+    if end == "change":
+        await entities.change(team.entity_id, {"members": ()}, **of_user, embedder=tenant.embedder)
+    else:
+        await entities.remove(team.entity_id, **of_user)
+    assert await owner.fetchval(names, tenant.user_id) == 0
