@@ -66,18 +66,18 @@ async def _extract(run: workers.Run) -> int:
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:
-        content_hash = await llm_entities.content_hash(reading, document_id)
+        version = await llm_entities.version(reading, document_id)
         chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
     found: list[dict[str, Any]] | None = None
-    if content_hash is not None and llm is not None and options.llm_entities:
+    if version is not None and llm is not None and options.llm_entities:
         found = await _ask(llm, chunks)
     async with run.db.locking(user_id) as writing:
-        if content_hash is not None and found is not None:
-            saved = await llm_entities.save(writing, document_id, content_hash=content_hash, extracted=found)
+        if version is not None and found is not None:
+            saved = await llm_entities.save(writing, document_id, version=version, extracted=found)
             if saved:
                 await mention_refresh.relink(writing, document_id, keys=options.entity_keys)
-        if await llm_entities.content_hash(writing, document_id) not in (None, content_hash):
-            await enqueue(writing, [document_id])  # the write of this text may have taken the job for one that waits
+        if await llm_entities.version(writing, document_id) not in (None, version):
+            await enqueue(writing, [document_id])  # the write of this version may have taken the job for one that waits
         await run.finish(writing)
     return len(found or ())
 

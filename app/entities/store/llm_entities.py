@@ -20,16 +20,21 @@ _n = tables.entity_names.c
 _w = tables.entity_words.c
 
 
-async def content_hash(db: Reading, document_id: UUID) -> bytes | None:
-    """The hash of a document's text; None if the document does not exist."""
+Version = tuple[bytes, str]
+"""What a language model reads of a document: the hash of its text, and its title."""
+
+
+async def version(db: Reading, document_id: UUID) -> Version | None:
+    """What the model would read of a document now; None if the document does not exist."""
     own = (_d.user_id == db.user_id, _d.document_id == document_id)
-    found: bytes | None = await db.scalar(sa.select(_d.content_hash).where(*own))
-    return found
+    row = (await db.execute(sa.select(_d.content_hash, _d.title).where(*own))).one_or_none()
+    return None if row is None else (row.content_hash, row.title)
 
 
-async def save(db: Writing, document_id: UUID, *, content_hash: bytes, extracted: Sequence[Mapping[str, Any]]) -> bool:
-    """Store the entities of a document's text. False if they are stored already, or the document has another text."""
-    same = (_d.user_id == db.user_id, _d.document_id == document_id, _d.content_hash == content_hash)
+async def save(db: Writing, document_id: UUID, *, version: Version, extracted: Sequence[Mapping[str, Any]]) -> bool:
+    """Store the entities of a document's version. False if they are stored already, or another version is."""
+    content_hash, title = version
+    same = (_d.user_id == db.user_id, _d.document_id == document_id, _d.content_hash == content_hash, _d.title == title)
     new = [dict(one) for one in extracted]
     change = sa.update(tables.documents).where(*same, _d.extracted != sa.literal(new, JSONB)).values(extracted=new)
     return await db.scalar(change.returning(_d.document_id)) is not None

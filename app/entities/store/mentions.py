@@ -223,9 +223,9 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
     A member of the user's entities stays, because the same name may come again, as with a new version of its document.
-    Call it after the documents that contained these names have their new mentions, or none, and for former members. An entity that metadata no
-    longer names becomes a title if it is used as one, and otherwise gets the origin `text`. Texts are no longer
-    searched for names that no title or heading gives: a job links the texts again.
+    Call it after the documents that contained these names have their new mentions, or none, and for former members. An
+    entity that metadata no longer names becomes a title if it is used as one, and otherwise gets the origin `text`.
+    Texts are no longer searched for names that no title or heading gives: a job links the texts again.
     """
     if not linked.every:
         return

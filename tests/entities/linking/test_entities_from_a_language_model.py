@@ -114,10 +114,16 @@ async def _mentions(owner: Any, tenant: Tenant, document_id: UUID) -> list[tuple
     return [tuple(row) for row in await owner.fetch(query, tenant.user_id, document_id)]
 
 
-async def test_a_text_that_is_replaced_while_its_job_begins_is_asked_about_too(
-    tenant: Tenant, services: Services, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("text", "title"), [("Ana Silva left.", "Minutes"), (TEXT, "Grace Hopper")])
+async def test_a_version_that_is_replaced_while_its_job_begins_is_asked_about_too(
+    tenant: Tenant,
+    services: Services,
+    provider: FakeProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    title: str,
 ) -> None:
-    await tenant.add("Ana Silva left.", "note")
+    await tenant.add(text, "note", title=title)
     real, running = jobs.enqueue_for_documents, list[asyncio.Task[int | None]]()
 
     async def then_the_job_begins(db: Writing, kind: str, document_ids: Any) -> None:
@@ -128,7 +134,7 @@ async def test_a_text_that_is_replaced_while_its_job_begins_is_asked_about_too(
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "enqueue_for_documents", then_the_job_begins)
-        await tenant.add(TEXT, "note")
+        await tenant.add(TEXT, "note", title="Minutes")
     await asyncio.gather(*running)
     assert await _run_job(tenant, services) == 3
     assert await _extracted(tenant) == STORED
