@@ -98,12 +98,13 @@ async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) ->
 async def prune(db: SharedTransaction, *, days: int) -> dict[str, int]:
     """Delete rows older than `days`, and keys that ended before; returns the number of deleted rows by table.
 
-    Requires the owner.
+    The rotation of a key stays as long as the key, which can be rotated only once. Requires the owner.
     """
     before = sa.func.now() - sa.func.make_interval(0, 0, 0, days)
+    rotated = sa.select(_k.key_id).where(_a.action == "key.rotated", _k.key_id == _a.target)
     statements = {
-        "audit_log": sa.delete(tables.audit_log).where(_a.at < before),
-        "key_uses": sa.delete(tables.key_uses).where(_u.last_used_at < before),
         "api_keys": sa.delete(tables.api_keys).where(sa.func.least(_k.expires_at, _k.revoked_at) < before),
+        "key_uses": sa.delete(tables.key_uses).where(_u.last_used_at < before),
+        "audit_log": sa.delete(tables.audit_log).where(_a.at < before, ~rotated.exists()),
     }
     return {name: (await db.execute(statement)).rowcount for name, statement in statements.items()}

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from api_caller import Caller
 from fastapi import FastAPI
 
 from app import errors
-from app.access import key_uses
+from app.access import key_uses, keys
 from app.access.store import audit as stored
 from app.access.store import user_data
 from app.database import transactions
@@ -123,6 +124,21 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(new_caller, databa
         assert await stored.prune(reading, days=90) == {"audit_log": 5, "key_uses": 1, "api_keys": 2}
         assert await stored.events(reading, user_id=old.user_id, limit=10) == []
         assert [use["uses"] for use in await stored.key_uses(reading, user_id=new.user_id, limit=10)] == [1]
+
+
+async def test_a_key_is_rotated_once_whatever_was_pruned(new_caller, database, owner) -> None:
+    caller = await new_caller("search")
+    aged = "UPDATE stepwell.audit_log SET at = at - make_interval(days => 3) WHERE user_id = $1"
+    async with harness.as_owner(database) as as_owner:
+        await keys.rotate(key_id(caller), db=as_owner, grace=timedelta(days=7), actor="test")
+        await owner.execute(aged, caller.user_id)
+        async with as_owner.shared() as pruning:
+            await stored.prune(pruning, days=2)
+        with pytest.raises(errors.Conflict):
+            await keys.rotate(key_id(caller), db=as_owner, grace=timedelta(days=7), actor="test")
+        await owner.execute("DELETE FROM stepwell.api_keys WHERE key_id = $1", key_id(caller))
+        async with as_owner.shared() as pruning:
+            assert (await stored.prune(pruning, days=2))["audit_log"] == 1
 
 
 async def test_what_a_running_write_stores_after_a_deletion_of_its_user_is_counted(
