@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -121,27 +121,32 @@ async def _plan(syncing: _Syncing) -> Plan:
     """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
     draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
+    async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
+        unrecorded = set(await store.unrecorded_paths(reading, syncing.source_id))
+        taken = await _find_taken(syncing, reading, unrecorded)
     pictures = file_reading.recogniser(user_id, services) is not None
-    scan = partial(source_scan.scan, draft, taken=await _find_taken(syncing), known=syncing.known, pictures=pictures)
+    scan = partial(source_scan.scan, draft, taken=taken, known=syncing.known, pictures=pictures)
     found = await offload.run_stoppable(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
-    async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
-        paths = set(await store.unrecorded_paths(reading, syncing.source_id)) - found.files.keys()
-    unrecorded = {path: KnownFile(path, None, None, None, 0, None, syncing.job_id, 1) for path in paths}
-    known = {**unrecorded, **syncing.known}
+    gone = unrecorded - found.files.keys()
+    known = {path: KnownFile(path, None, None, None, 0, None, syncing.job_id, 1) for path in gone} | syncing.known
     return await offload.run_stoppable(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
 
 
-async def _find_taken(syncing: _Syncing) -> dict[str, str]:
-    """The files that the user's other sources have stored, by absolute path, with the reason why they fail here."""
+async def _find_taken(syncing: _Syncing, reading: Reading, unrecorded: Collection[str]) -> dict[str, str]:
+    """The files that the user's other sources have stored, by absolute path, with the reason why they fail here.
+
+    A file of which this source has documents is its own: a job that was taken for dead may have stored it after all.
+    """
     own, taken = syncing.folder, dict[str, str]()
-    async with syncing.run.db.reading(syncing.run.user_id) as reading:
-        for source_id, draft in (await store.drafts(reading)).items():
-            other = Path(draft.path)
-            overlaps = other.is_relative_to(own) or own.is_relative_to(other)
-            if source_id != syncing.source_id and overlaps:
-                for path in await store.stored_paths(reading, source_id):
-                    taken[str(other / path)] = f"The file belongs to the source {source_id}."
+    for source_id, draft in (await store.drafts(reading)).items():
+        other = Path(draft.path)
+        overlaps = other.is_relative_to(own) or own.is_relative_to(other)
+        if source_id != syncing.source_id and overlaps:
+            for path in await store.stored_paths(reading, source_id):
+                taken[str(other / path)] = f"The file belongs to the source {source_id}."
+    for path in (*unrecorded, *(path for path, file in syncing.known.items() if file.stored)):
+        taken.pop(str(own / path), None)
     return taken
 
 

@@ -264,6 +264,21 @@ async def test_a_file_that_is_to_be_read_again_stays_with_its_source(tenant: Ten
     assert stored[1] == "Sand"
 
 
+async def test_a_file_that_two_sources_have_stored_is_followed_by_one_of_them(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "deep/a.md", b"Lime.")
+    inner = await source_folder.stored_source(tenant, folder / "deep")
+    outer = await source_folder.stored_source(tenant, folder)
+    # As a job of the outer source does that was taken for dead while it stored the file.
+    path = SourcePath(outer.source.source_id, "deep/a.md")
+    await tenant.add("Sand.", (folder / "deep/a.md").as_uri(), source=path)
+    source_folder.write(folder, "deep/a.md", b"Clay.")
+    assert source_folder.counts(await source_folder.synced(tenant, inner)) == {"failed": 1}
+    assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"replaced": 1}
+    (stored,) = (await source_folder.stored(tenant)).values()
+    assert stored[1] == "Clay."
+    assert source_folder.counts(await source_folder.synced(tenant, inner)) == {"failed": 1}
+
+
 async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
     added = await source_folder.stored_source(tenant, folder)
