@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from typing import Any, NamedTuple, NoReturn
 
@@ -66,6 +67,8 @@ def main() -> None:
     """Runs the command line. What a terminal's encoding lacks is printed as an escape, such as \\u203a."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    # SIGTERM then ends a command as Ctrl-C does: it removes its unfinished files and stops the embedded Postgres.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     run(app)
 
 

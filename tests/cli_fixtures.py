@@ -100,7 +100,7 @@ def run_command(monkeypatch, capsys, _built_once, _logging_as_before) -> Callabl
         capsys.readouterr()
         monkeypatch.setattr(terminal.err, "quiet", False)
         with pytest.raises(SystemExit) as left:
-            root.main()
+            root.run(root.app)
         said = capsys.readouterr()
         return Ran(int(left.value.code or 0), said.out, said.err)
 

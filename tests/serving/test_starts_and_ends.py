@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,15 +15,17 @@ from types import SimpleNamespace
 
 import harness
 import pytest
+import server_folders
 
 from app import main, runtime
 from app.access.key_uses import KeyUses
+from app.database.embedded import embedded_files, postgres
 from app.jobs import workers
 from app.serving import commands, http_process, supervisor
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = {"ingest": ("ingest", "README.md"), "serve": ("serve", "--port", "0")}
+COMMANDS = {"ingest": ("ingest", "README.md"), "serve": ("serve", "--port", "0"), "worker": ("worker",)}
 
 
 async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,8 +54,9 @@ async def test_services_are_closed_where_ctrl_c_interrupts_the_start(monkeypatch
     assert states == ["opened", "closed"]
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_ctrl_c_ends_a_command_that_downloads_a_model(data_dir: Path, command: str) -> None:
+def test_a_signal_ends_a_command_that_downloads_a_model(data_dir: Path, command: str, sent: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as hub:
         hub.settimeout(60)
         variables = {
@@ -66,8 +70,24 @@ def test_ctrl_c_ends_a_command_that_downloads_a_model(data_dir: Path, command: s
         with subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=harness.heed_ctrl_c) as run:
             try:
                 with hub.accept()[0]:  # it gets no answer
-                    run.send_signal(signal.SIGINT)
+                    run.send_signal(sent)
                     assert run.wait(30) == 130
+            finally:
+                run.kill()
+
+
+def test_sigterm_during_the_first_start_leaves_no_postgres() -> None:
+    with server_folders.temporary() as folder:
+        environment = os.environ | {"STEPWELL_DATA_DIR": str(folder / "data"), "STEPWELL_PORT": "0"}
+        layout = embedded_files.Layout(folder / "data", postgres.SOCKET_ROOT)
+        with subprocess.Popen([sys.executable, "-m", "app", "serve"], cwd=ROOT, env=environment) as run:
+            try:
+                while not layout.socket.exists():
+                    assert run.poll() is None
+                    time.sleep(0.01)
+                run.send_signal(signal.SIGTERM)
+                assert run.wait(60) == 130
+                assert not layout.pid_file.exists()
             finally:
                 run.kill()
 

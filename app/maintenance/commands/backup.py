@@ -5,7 +5,6 @@ Both check that the file and the database fit each other.
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -36,8 +35,6 @@ def backup(
     """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
     if file.exists() and not replace:
         raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
-    # A stopped container or timer then removes the unfinished file, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     archive = options.run(_backup(options.settings(data_dir), file.absolute()))
     terminal.end_with_json({"file": str(file), **_as_json(archive)}, wanted=as_json)
     terminal.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
