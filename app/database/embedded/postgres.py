@@ -205,6 +205,10 @@ class EmbeddedPostgres:
         """Restart the server if it died; no effect if it runs or if this client has left."""
         with _translate_errors(), self._hold_lock():
             if self._client_lock is not None and self._account is not None:
+                if not self.layout.version_file.exists():  # a new cluster would hide that the data are gone
+                    raise EmbeddedServerError(
+                        f"The data in {self.layout.data} are gone: put them back, or start Stepwell again to begin anew."
+                    )
                 self._ensure_up(self._account)
 
     def _leave(self) -> None:
@@ -404,9 +408,10 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _keep_reserve(base: Path) -> None:
-    """Reserve the space with a file, if it is missing and the disk has room for twice as much."""
+    """Reserve the space with a file, if it is missing or was left half, and the disk has room for twice as much."""
     file = base / "reserve"
-    if file.exists() or shutil.disk_usage(base).free < 2 * RESERVE_BYTES:
+    is_whole = file.exists() and file.stat().st_size == RESERVE_BYTES
+    if is_whole or shutil.disk_usage(base).free < 2 * RESERVE_BYTES:
         return
     try:
         file.write_bytes(bytes(RESERVE_BYTES))

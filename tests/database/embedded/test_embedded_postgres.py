@@ -213,6 +213,28 @@ async def test_a_server_whose_socket_is_removed_is_restarted(data_dir: Path) -> 
             assert await owner.fetchval("SELECT 42") == 42
 
 
+async def test_a_running_service_begins_no_new_cluster_where_its_data_are_gone(empty_dir: Path, caplog) -> None:
+    async with _served(empty_dir) as server:
+        away = server.layout.base / "away"
+        server.layout.data.rename(away)
+        os.kill(server.postmaster_pid, signal.SIGKILL)
+        with pytest.raises(EmbeddedServerError, match="are gone"):
+            await server.ensure_running()
+        assert not server.layout.data.exists()
+        away.rename(server.layout.data)
+        await _until(server.layout.pid_file.exists)
+        await server.ensure_running()
+
+
+async def test_a_reserve_that_was_left_half_is_written_again(data_dir: Path) -> None:
+    reserve = data_dir / "postgres" / "reserve"
+    async with _served(data_dir):
+        assert reserve.stat().st_size == postgres.RESERVE_BYTES
+    reserve.write_bytes(b"\0")
+    async with _served(data_dir):
+        assert reserve.stat().st_size == postgres.RESERVE_BYTES
+
+
 @pytest.mark.parametrize("left", [b"", b"\0" * 200, b"\xff\xfe\x80" * 50])
 async def test_a_pid_file_that_a_power_failure_has_left_is_replaced(data_dir: Path, left: bytes) -> None:
     async with _served(data_dir):
