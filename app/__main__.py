@@ -103,9 +103,9 @@ def run(commands: typer.Typer) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         _end(1, [Failure("disk_full", f"{error.strerror}: make room, then repeat the command.")], as_json=False)
     except Exception as error:
-        if not (failures := _explain(error)):
+        if (explained := _explain(error)) is None:
             raise
-        _end(2, failures, as_json=as_json)
+        _end(*explained, as_json=as_json)
 
 
 def _advise(error: Any) -> None:
@@ -125,21 +125,24 @@ def _advise(error: Any) -> None:
         error.message += f". A query that begins with - follows --: {error.ctx.command_path} -- '-word'"
 
 
-def _explain(error: Exception) -> list[Failure]:
-    """What is wrong with settings, or what the database refused; empty for other errors."""
+def _explain(error: Exception) -> tuple[int, list[Failure]] | None:
+    """The exit status, and what is wrong with settings or what the database refused; None for other errors."""
     from pydantic import ValidationError
 
     from app import settings
 
     if isinstance(error, ValidationError):
         wrong = settings.wrong_variables(error)
-        return [Failure("invalid_settings", reason, variable) for variable, reason in wrong]
+        return 2, [Failure("invalid_settings", reason, variable) for variable, reason in wrong]
     if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
-        return []
+        return None
+    from app.cli import options
     from app.database import driver_errors
 
     found = driver_errors.explain(error)
-    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else []
+    if not isinstance(found, errors.StepwellError):
+        return None
+    return options.status(found), [Failure(found.code, found.message, found.field)]
 
 
 def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:

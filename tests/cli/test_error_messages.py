@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 import stamina
 from raw_connections import reserved_port
@@ -96,6 +97,15 @@ def test_ctrl_c_ends_with_status_130_and_with_json_an_error(stepwell: Stepwell, 
     assert (ran.code, ran.json["error"]["code"]) == (130, "interrupted")
     ran = stepwell("stats")
     assert (ran.code, ran.out, ran.err.strip()) == (130, "", "Interrupted.")
+
+
+def test_what_the_database_refuses_ends_with_status_1(stepwell: Stepwell, monkeypatch) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise asyncpg.UndefinedTableError("a restore has replaced it")
+
+    monkeypatch.setattr(Client, "get", refuse)
+    ran = stepwell("stats", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "schema_mismatch")
 
 
 @pytest.mark.parametrize("command", ["search", "multihop"])
