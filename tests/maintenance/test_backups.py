@@ -207,10 +207,30 @@ async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_databa
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_MIGRATION_URL"):
         await backup.create(file, access=Access(address.service_dsn, {}))
     with pytest.raises(errors.BackupFailed, match="pg_dump"):
-        await storage.dump(Access(address.service_dsn, {}), file, server_major=18)
+        await storage.dump(Access(address.service_dsn, {}), file, server_major=18, replace=True)
     assert (os.listdir(tmp_path), file.read_text()) == (["a.dump"], "yesterday's")
     with pytest.raises(errors.BadRequest, match="folder"):
         await backup.create(tmp_path / "missing" / "a.dump", access=access(address))
+
+
+async def test_a_file_that_appears_during_a_backup_is_kept_unless_it_may_be_replaced(address, tmp_path):
+    file = tmp_path / "a.dump"
+    for replace in (False, True):
+        file.unlink(missing_ok=True)
+        holder = await address.connect()
+        await holder.execute("BEGIN; LOCK stepwell.documents")
+        run = asyncio.create_task(backup.create(file, access=access(address), replace=replace))
+        while not (await address.fetch(harness.WAITING))[0]["count"]:
+            assert not run.done()
+        file.write_text("another backup")
+        await holder.close()
+        if replace:
+            assert (await run).bytes == file.stat().st_size
+        else:
+            with pytest.raises(errors.BadRequest, match="--replace"):
+                await run
+            assert file.read_text() == "another backup"
+        assert os.listdir(tmp_path) == ["a.dump"]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])

@@ -207,7 +207,7 @@ class EmbeddedPostgres:
             if self._client_lock is not None and self._account is not None:
                 if not self.layout.version_file.exists():  # a new cluster would hide that the data are gone
                     raise EmbeddedServerError(
-                        f"The data in {self.layout.data} are gone: put them back, or start Stepwell again to begin anew."
+                        f"The data in {self.layout.data} are gone: put them back, or restart Stepwell to begin anew."
                     )
                 self._ensure_up(self._account)
 

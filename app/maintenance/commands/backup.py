@@ -33,9 +33,8 @@ def backup(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
-    if file.exists() and not replace:
-        raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
-    archive = options.run(_backup(options.settings(data_dir), file.absolute()))
+    backups.check_free(file, replace=replace)
+    archive = options.run(_backup(options.settings(data_dir), file.absolute(), replace=replace))
     terminal.end_with_json({"file": str(file), **_as_json(archive)}, wanted=as_json)
     terminal.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
 
@@ -71,9 +70,9 @@ def restore(
         terminal.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
 
 
-async def _backup(settings: Settings, file: Path) -> Archive:
+async def _backup(settings: Settings, file: Path, *, replace: bool) -> Archive:
     async with database_as_owner.open_dsn(settings) as dsn:
-        return await create(file, access=Access(dsn, config.environment()))
+        return await create(file, access=Access(dsn, config.environment()), replace=replace)
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
@@ -111,7 +110,7 @@ class Restored:
     stems_differ: bool
 
 
-async def create(file: Path, *, access: Access) -> Archive:
+async def create(file: Path, *, access: Access, replace: bool = False) -> Archive:
     """Write a backup of a whole database to `file`, while a service may read and write.
 
     Raises BadRequest, before anything is dumped, if `file` cannot be written; SchemaMismatch if there is nothing to
@@ -122,7 +121,7 @@ async def create(file: Path, *, access: Access) -> Archive:
     if not server.migrated:
         raise errors.SchemaMismatch("The database has no Stepwell schema: there is nothing to back up.")
     _refuse_others(server)
-    return await backups.dump(access, file, server_major=server.version_num // 10_000)
+    return await backups.dump(access, file, server_major=server.version_num // 10_000, replace=replace)
 
 
 async def load(file: Path, *, access: Access, embedding: tuple[str, int], replace: bool = False) -> Restored:

@@ -91,14 +91,14 @@ class RestoreTarget:
         return not (self.users or self.keys)
 
 
-async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
+async def dump(access: Access, file: Path, *, server_major: int, replace: bool) -> Archive:
     """Write a consistent backup to `file` atomically, readable by its owner only.
 
-    The file is read back completely before it is renamed to `file`. Raises BadRequest if `file` cannot be written,
-    BackupFailed with the error output of the program that failed.
+    The file is read back completely before it is renamed to `file`. Raises BadRequest if `file` cannot be written, or
+    has appeared meanwhile and may not be replaced, BackupFailed with the error output of the program that failed.
     """
     dumps = _program("pg_dump", access, major=server_major)
-    with _finish(file) as draft:
+    with _finish(file, replace=replace) as draft:
         arguments = ("--format=custom", f"--schema={tables.SCHEMA}", f"--lock-wait-timeout={LOCK_WAIT_S}s")
         await _run(dumps, *arguments, "--no-password", f"--file={draft}", environment=_libpq(access))
         archive = await describe(draft, access.environment)
@@ -288,8 +288,14 @@ def _libpq(access: Access) -> dict[str, str]:
     return inherited | {name: value for name, value in variables.items() if value is not None}
 
 
+def check_free(file: Path, *, replace: bool) -> None:
+    """Raises BadRequest if there is a file that may not be replaced."""
+    if file.exists() and not replace:
+        raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
+
+
 @contextmanager
-def _finish(file: Path) -> Iterator[Path]:
+def _finish(file: Path, *, replace: bool) -> Iterator[Path]:
     """A private draft of `file` that is synced and renamed to `file` if the block ends without an error."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
@@ -301,6 +307,7 @@ def _finish(file: Path) -> Iterator[Path]:
         yield draft
         try:
             _synchronise(draft)
+            check_free(file, replace=replace)  # another backup may have written it meanwhile
             draft.replace(file)
             _synchronise(file.parent)
         except OSError as error:
