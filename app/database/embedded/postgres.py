@@ -334,10 +334,11 @@ class EmbeddedPostgres:
         _keep_reserve(self.layout.base)
 
     def _last_log_lines(self) -> str:
-        """The last lines of the newest logs, for an error message."""
-        rotated = sorted(self.layout.log.glob("postgres-*.log"), key=lambda path: path.stat().st_mtime)
-        logs = [path for path in (self.layout.start_log, *rotated[-1:]) if path.exists()]
-        lines = [line for path in logs for line in path.read_text(errors="replace").splitlines()[-5:]]
+        """The last lines of what the server has logged since its last start, for an error message."""
+        logs = sorted(self.layout.log.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        if self.layout.start_log in logs:
+            logs = logs[logs.index(self.layout.start_log) :]  # what is older tells of an earlier start
+        lines = [line for path in logs[-2:] for line in path.read_text(errors="replace").splitlines()[-5:]]
         return "".join(f"\n  {line}" for line in lines)
 
     @contextmanager

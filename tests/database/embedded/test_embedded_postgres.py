@@ -322,6 +322,16 @@ async def test_data_of_another_major_version_are_refused_untouched(empty_dir: Pa
     assert [path.name for path in layout.data.iterdir()] == ["PG_VERSION"]
 
 
+async def test_a_start_that_fails_tells_its_own_log_only(empty_dir: Path) -> None:
+    async with _served(empty_dir):
+        pass
+    (empty_dir / "postgres" / "data" / "global" / "pg_control").unlink()
+    with pytest.raises(EmbeddedServerError, match="pg_control") as raised:
+        await _served(empty_dir).start()
+    assert "database system is ready" not in str(raised.value)
+    assert "logical replication launcher" not in str(raised.value)
+
+
 async def test_a_start_that_is_cancelled_leaves_no_server_behind(empty_dir: Path) -> None:
     starting = asyncio.create_task(_served(empty_dir).start())
     await _until(lambda: (empty_dir / "postgres" / "data.draft").exists() or starting.done())
