@@ -105,7 +105,9 @@ def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_
         if not failure:
             layout.draft.rename(layout.data)
             return
-    raise EmbeddedServerError(f"Postgres could not create its data folder: {failure}")
+    shutil.rmtree(layout.draft, ignore_errors=True)
+    reasons = [line for line in failure.splitlines() if any(mark in line for mark in ("FATAL:", "PANIC:", "error:"))]
+    raise EmbeddedServerError(f"Postgres could not create its data folder: {' '.join(reasons) or failure}")
 
 
 def launch(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account, life: int) -> str:

@@ -322,6 +322,15 @@ async def test_data_of_another_major_version_are_refused_untouched(empty_dir: Pa
     assert [path.name for path in layout.data.iterdir()] == ["PG_VERSION"]
 
 
+async def test_an_initdb_that_fails_tells_why_in_a_line_and_leaves_no_draft(empty_dir: Path, monkeypatch) -> None:
+    said = 'creating subdirectories ... ok\n[7] FATAL:  could not write to file "x": No space left on device\ngone'
+    monkeypatch.setattr(embedded_programs, "_run", lambda command, *_: said if "initdb" in command[0] else "")
+    with pytest.raises(EmbeddedServerError) as raised:
+        await _served(empty_dir).start()
+    assert str(raised.value).endswith('data folder: [7] FATAL:  could not write to file "x": No space left on device')
+    assert not (empty_dir / "postgres" / "data.draft").exists()
+
+
 async def test_a_start_that_fails_tells_its_own_log_only(empty_dir: Path) -> None:
     async with _served(empty_dir):
         pass
