@@ -228,14 +228,14 @@ async def claim(
     return None if row is None else Job(**row._mapping)
 
 
-_COMMIT_AT_ONCE = sa.text("SELECT set_config('synchronous_commit', 'off', true)")
-"""Makes the commit of a transaction not wait for the disk or a standby. A crash of the server may then undo it."""
+_ASYNCHRONOUS_COMMIT = sa.text("SELECT set_config('synchronous_commit', 'off', true)")
+"""The commit of the transaction does not wait for the disk or a standby. A crash of the server may undo it."""
 
 
 async def renew(db: SharedTransaction, job: Job, *, lease_s: float) -> bool:
     """Extend the lease of a job. False if the job was cancelled or claimed again; true if it has just finished."""
     # `_check_wanted` of a large document takes a longer lock of the row for a cancellation.
-    await db.execute(_COMMIT_AT_ONCE)
+    await db.execute(_ASYNCHRONOUS_COMMIT)
     if await _change(db, job, leased_until=_after(lease_s)):
         return True
     lost = sa.or_(_j.status == "cancelled", _j.attempts > job.attempts)

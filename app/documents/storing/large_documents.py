@@ -169,7 +169,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services, *, retr
     while True:
         try:
             ran = await run()
-        except (errors.DatabaseUnavailable, errors.Busy):  # perhaps after longer than `retry_s`
+        except (errors.DatabaseUnavailable, errors.Busy):  # a job may take longer than `retry_s` until it fails
             ran = await retries.while_unavailable(retry_s, run)
         state = await retries.while_unavailable(retry_s, _state, queued.job_id, user_id, services)
         if state is None or state.status in ("failed", "cancelled"):
