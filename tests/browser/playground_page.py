@@ -64,8 +64,9 @@ class Playground:
         await self.page.locator(".welcome, #access .message, .row, .card, .text").first.wait_for()
 
     async def start_again(self) -> None:
-        """Shows where to begin, in a window of a desktop and with all options as at first."""
+        """Shows where to begin, with all options as at first and nothing of what was listed and selected before."""
         await self.page.goto(f"{self.url}/#search")
+        await self.page.evaluate("for (const list of document.querySelectorAll('[id$=-list]')) list.replaceChildren()")
         await self.page.locator("#options-reset").click()
 
     async def search(self, query: str, **controls: str) -> Locator:
