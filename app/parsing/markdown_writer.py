@@ -13,7 +13,11 @@ _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|https?:|file:).*\.\w{3,4}")
 _FENCE = re.compile("`{3,}")
 _NUMBER, _RAISED = re.compile(r"\d[.,:;]?$"), re.compile(r"\s*[-+\u2212]?\d")
 _FRACTION = re.compile(r"[/⁄]\s*(?:\d|$)")
-_WORD, _NOTE = re.compile(r"[^\W\d_]{3}[.,:;!?]?$"), re.compile(r"\s*\d{1,3}\s*")
+_WORD, _NOTE = re.compile(r"[^\W\d_]{3}[.,:;!?]?$"), re.compile(r"\s*(?:\d{1,3}|[ivx]{1,6})\s*")
+_ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x", 9: "ix"}
+_ROMAN |= {5: "v", 4: "iv", 1: "i"}
+_MOST_ROMAN = 3_999
+"""The largest number that is written as letters."""
 
 
 def escape(line: str) -> str:
@@ -30,6 +34,31 @@ def heading(level: int, text: str) -> str:
     """A heading on one line; empty if it has no text."""
     words = " ".join(text.split())
     return f"{'#' * max(1, min(level, LAST_LEVEL))} {words}" if words else ""
+
+
+def label(number: int, kind: str) -> str:
+    """The label of an item of a numbered list: `3.`, or `c.` and `iii.` for `lower_alpha` and `lower_roman`."""
+    case, _, script = kind.partition("_")
+    write = {"alpha": _letters, "latin": _letters, "roman": _roman}.get(script, str)
+    text = write(number) if 0 < number <= _MOST_ROMAN else str(number)
+    return f"{text.upper() if case == 'upper' else text}."
+
+
+def _letters(number: int) -> str:
+    """A number as letters: a to z, then aa to az."""
+    letters = ""
+    while number > 0:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return letters
+
+
+def _roman(number: int) -> str:
+    digits = ""
+    for value, digit in _ROMAN.items():
+        count, number = divmod(number, value)
+        digits += digit * count
+    return digits
 
 
 def describe(alt: object) -> str:

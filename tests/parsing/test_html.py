@@ -371,3 +371,57 @@ def test_the_article_of_a_main_element_is_the_main_text_if_it_has_the_heading(re
 @pytest.mark.parametrize("html", ["", "<!-- only a comment -->", "<!-- without an end"])
 def test_a_page_of_comments_shows_nothing(html) -> None:
     assert html_text.show(html) == ""
+
+
+@pytest.mark.parametrize("section", ["{}", "<div class=WordSection1>{}</div>"], ids=["body", "section of Word"])
+def test_a_page_without_layout_is_kept_to_its_end(read: Read, section: str) -> None:
+    sentence = "Lime mortar is softer than the stone, so the wall moves and the joint gives way, never the stone. "
+    text = "".join(f"<h2>Wall {number}</h2><p>{sentence * 4}</p>" for number in range(9))
+    end = "<h2>Authors</h2><p>Ana Veit.</p><ul><li>masons.txt</li></ul>"
+    note = '<div id="sdfootnote1"><p><a name="s1" href="#a1">1</a>In caves.</p></div>'
+    page = f"<!doctype html><title>Walls</title><body>{section.format(text + end)}{note}</body>"
+    (document,) = read(page.encode(), "a.html")
+    assert _lines(document)[-4:] == ["## Authors", "Ana Veit.", "- masons.txt", "1 In caves."]
+    assert document.left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("list_", "labels"),
+    [
+        ('<ol type="A" start="26">', ["Z. lime", "AA. sand"]),
+        ('<ol style="list-style-type: lower-roman" start="3">', ["iii. lime", "iv. sand"]),
+        ('<ol type="1" start="9">', ["9. lime", "10. sand"]),
+    ],
+)
+def test_items_have_the_letters_or_roman_numbers_of_their_list(read: Read, list_: str, labels: list[str]) -> None:
+    (document,) = read(f"<!doctype html>{list_}<li>lime</li><li>sand</li></ol>".encode(), "a.html")
+    assert _lines(document) == labels
+
+
+@pytest.mark.parametrize(
+    ("note", "text"),
+    [
+        ('<a href="#a1">1</a>In caves.', "1 In caves."),
+        ('<sup><a href="#a1">ii</a></sup>In caves.', "ii In caves."),
+        ('<span><a href="#a1">*</a></span>In caves.', "* In caves."),
+        ('<a href="#cave">Cave</a>s are damp.', "Caves are damp."),
+        ('In caves<sup><a href="#n1">iv</a></sup>.', "In caves^iv."),
+    ],
+)
+def test_the_number_of_a_note_is_apart_from_words(read: Read, note: str, text: str) -> None:
+    (document,) = read(f"<!doctype html><body><p>{note}</p></body>".encode(), "a.html")
+    assert document.text.strip() == text
+
+
+def test_a_table_with_widths_and_line_breaks_between_its_cells_has_one_line_a_row(read: Read) -> None:
+    table = "<colgroup width=9></colgroup>\n<tr>\n<td colspan=2>T</td>\n<td>U</td>\n</tr>\n"
+    rows = "".join(f"<tr>\n<td>a{row}</td>\n<td>b</td>\n<td>c</td>\n</tr>\n" for row in (1, 2))
+    (document,) = read(f"<!doctype html><table>{table}{rows}</table>".encode(), "a.html")
+    assert _lines(document) == ["| T | T | U |", "| --- | --- | --- |", "| a1 | b | c |", "| a2 | b | c |"]
+
+
+def test_emphasis_of_a_part_of_a_number_does_not_cut_it_and_a_date_of_pandoc_is_read(read: Read) -> None:
+    page = '<!doctype html><meta name="dcterms.date" content="2024-03-05"><p>1.0.<b>1</b>, <b>2</b>.0, <b>3</b></p>'
+    (document,) = read(page.encode(), "a.html")
+    assert document.text.strip() == "1.0.1, 2.0, **3**"
+    assert document.created_at == datetime(2024, 3, 5, tzinfo=UTC)

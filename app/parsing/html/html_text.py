@@ -67,19 +67,30 @@ _PAGE_NUMBERS = frozenset({"pagenum", "pagebreak", "doc-pagebreak"})
 """The class, role and type of the numbers of printed pages in books. They may stand within words."""
 _CONTAINERS = ("div", "section", "ul", "ol")
 _INLINE = ("span", "a")
+_RAISED = ("span", "sup")
+"""Elements around the number of a note."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_FLOW = (*_HEADINGS, "p", "ul", "ol", "dl", "pre", "blockquote")
+"""Elements of running text."""
+_WORD_SECTION = re.compile(r"(?:Word)?Section\d+")
+"""The class of the elements in which Word puts the text of a document, directly in the body."""
+_LIST_TYPES = {"a": "lower_alpha", "A": "upper_alpha", "i": "lower_roman", "I": "upper_roman"}
+_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*(lower|upper)-(alpha|latin|roman)")
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields whose value nobody has written."""
 _PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
+_NOTE_LABEL = re.compile(r"\s*(?:\d{1,4}|[ivxlc]{1,8}|[*†‡§]{1,4})\s*")
 _PERMALINK_MARKS = " ¶\uf0c1"
 """What Sphinx shows beside a heading."""
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
-_DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
+_DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created", "dcterms.date"})
 _PUBLISHED = re.compile(r'"datePublished"\s*+:\s*+"([^"]{4,40})"')
 _TEX = re.compile(r"(?i)\btex\b")
 _STYLED = re.compile(r"\{\\displaystyle (.*)\}", re.S)
 _GAP = re.compile(r"\n{4,}")
+_WITHIN = re.compile(r".[^\W_]\0[^\W_]|\d[.,]\0\d|.\d\0[.,]\d", re.S)
+"""A place within a word or number, with two characters before it."""
 _SHADOW_ROOT = re.compile(r"<template(?=\s[^<>]*\bshadowrootmode\b)")
 """The beginning of a template that is the content of the element around it."""
 _KIND = re.compile(r"[\w-]+")
@@ -150,8 +161,7 @@ def show(html: str) -> str:
         if event == "start" and element.tag == "img" and (description := markdown_writer.describe(element.get("alt"))):
             parts.append(f" {description} ")
         edge = "\n" if element.tag in blocks else ""
-        above = element.getprevious() if element.tag == "a" and event == "start" else None
-        if above is not None and above.tag == "a" and not above.tail:
+        if element.tag == "a" and _is_apart(element, event):
             edge = " "
         if element.tag == "sup":
             is_raised = event == "start"
@@ -161,6 +171,23 @@ def show(html: str) -> str:
             is_raised = False
         parts += filter(None, (edge, text))
     return "".join(parts)
+
+
+def _is_apart(link: Any, event: str) -> bool:
+    """Whether there is a space before a link that follows another one, or after the number of a note."""
+    above = link.getprevious()
+    if event == "start":
+        return above is not None and above.tag == "a" and not above.tail
+    if not _leads_to_note(link.get("href"), "".join(link.itertext())):
+        return False
+    while not link.tail and link.getparent().tag in _RAISED and _is_first(link):
+        link = link.getparent()
+    return _is_first(link) and (link.tail or "")[:1].isalnum()
+
+
+def _is_first(element: Any) -> bool:
+    """Whether no text is before an element in the element around it."""
+    return element.getprevious() is None and not (element.getparent().text or "").strip()
 
 
 def chapter(html: str) -> tuple[str, list[LeftOut]]:
@@ -280,7 +307,7 @@ def _unlink(soup: BeautifulSoup) -> None:
     for link in soup.find_all("a"):
         if link.get_text().strip() == "¶":  # in definitions too; other marks may be a part of the text there
             link.decompose()
-        elif isinstance(link.next_sibling, Tag) and link.next_sibling.name == "a":
+        elif (isinstance(link.next_sibling, Tag) and link.next_sibling.name == "a") or _is_label(link):
             link.append(" ")
     for heading in soup.find_all(_HEADINGS):
         for link in heading.find_all("a"):
@@ -290,6 +317,17 @@ def _unlink(soup: BeautifulSoup) -> None:
                 link.unwrap()
         for end in heading.find_all("br"):
             end.replace_with(" ")
+
+
+def _is_label(link: Tag) -> bool:
+    """Whether a link is the number of a note before its text, without a space between them."""
+    if not _leads_to_note(link.get("href"), link.get_text()) or _beside(link, "previous_sibling").strip():
+        return False
+    return _beside(link, "next_sibling")[:1].isalnum()
+
+
+def _leads_to_note(href: object, label: str) -> bool:
+    return str(href).startswith("#") and _NOTE_LABEL.fullmatch(label) is not None
 
 
 def _unfold_layout(soup: BeautifulSoup) -> None:
@@ -395,7 +433,7 @@ def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str]
     It reaches from the heading, or the first recognised line, to the last recognised line.
     The recognised text only marks lines, by runs of words, because some methods lose headings, lists and code.
     """
-    if len(whole) <= SHORT:
+    if len(whole) <= SHORT or _has_no_layout(soup):
         return None
     import trafilatura  # takes a quarter of a second to import, and many pages mark their main text
 
@@ -423,6 +461,15 @@ def _recognise(soup: BeautifulSoup, whole: str, heading: str) -> tuple[str, str]
     left = {*range(first), *range(last + 1, len(lines))}
     kept, rest = ([line for at, line in enumerate(lines) if (at in left) == is_left] for is_left in (False, True))
     return _GAP.sub("\n\n", "\n".join(kept)), "\n".join(rest)
+
+
+def _has_no_layout(soup: BeautifulSoup) -> bool:
+    """Whether most text is directly in the body, as programs for documents write it: then all of it is main text."""
+    if soup.body is None:
+        return False
+    parts = [soup.body, *soup.body.find_all("div", class_=_WORD_SECTION, recursive=False)]
+    flow = itertools.chain.from_iterable(part.find_all(_FLOW, recursive=False) for part in parts)
+    return sum(len(_line(one)) for one in flow) >= RECOGNISED_SHARE * len(_line(soup.body))
 
 
 def _runs(text: str) -> list[int]:
@@ -472,18 +519,19 @@ def _line(element: Tag) -> str:
 
 def _beside(element: Tag, side: str) -> str:
     """The text beside an element on its line, even if the element is alone in a link or a `span`."""
-    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name in _INLINE:
+    inline = (*_INLINE, *_RAISED)
+    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name in inline:
         element = element.parent
     return sibling.get_text() if sibling else ""
 
 
 def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:
-    """Wraps a conversion of emphasis so that it puts no marks inside a word: they would cut the word."""
+    """Wraps a conversion of emphasis so that it puts no marks inside a word or number: they would cut it."""
 
     def converted(self: MarkdownConverter, el: Tag, text: str, parent_tags: set[str]) -> str:
-        before, after = _beside(el, "previous_sibling"), _beside(el, "next_sibling")
-        begins, ends = before[-1:].isalnum() and text[:1].isalnum(), text[-1:].isalnum() and after[:1].isalnum()
-        return text if begins or ends or not text.strip() else convert(self, el, text, parent_tags)
+        sides = (_beside(el, "previous_sibling"), text), (text, _beside(el, "next_sibling"))
+        is_within = any(_WITHIN.match(f"{left[-2:]:>2}\0{right[:2]}") for left, right in sides)
+        return text if is_within or not text.strip() else convert(self, el, text, parent_tags)
 
     return converted
 
@@ -508,9 +556,24 @@ class _PageConverter(MarkdownConverter):
         """A raised text, apart from a number before it."""
         return markdown_writer.separate_raised(_beside(el, "previous_sibling"), text, _beside(el, "next_sibling"))
 
+    def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """An item of a list, with a letter or Roman number if its list has them."""
+        item: str = _library.convert_li(self, el, text, parent_tags)
+        number, point, rest = item.partition(".")
+        kind = _list_kind(el.parent)
+        return markdown_writer.label(int(number), kind) + rest if point and number.isdecimal() and kind else item
+
     convert_b = convert_strong = _without_marks_in_words(_library.convert_b)
     convert_em = convert_i = _without_marks_in_words(_library.convert_em)
     convert_del = convert_s = _without_marks_in_words(_library.convert_del)
+
+
+def _list_kind(parent: Tag | None) -> str:
+    """The letters or Roman numbers of a numbered list; empty for numbers and for other elements."""
+    if parent is None or parent.name != "ol":
+        return ""
+    styled = _LIST_STYLE.search(str(parent.get("style")))
+    return "_".join(styled.groups()) if styled else _LIST_TYPES.get(str(parent.get("type")), "")
 
 
 def _markdown(element: Tag) -> str:
@@ -527,7 +590,12 @@ def _markdown(element: Tag) -> str:
 
 
 def _fill_tables(soup: BeautifulSoup) -> None:
-    """Fill tables whose cells extend over several rows or columns, and move their captions above them."""
+    """Fill tables whose cells extend over several rows or columns, and move their captions above them.
+
+    Removes the widths of columns, because the library takes only the first element of a table for the first row.
+    """
+    for width in soup.find_all(("col", "colgroup")):
+        width.unwrap()
     for caption in soup.find_all("caption"):
         if caption.parent is not None and caption.parent.name == "table":
             caption.name = "p"
@@ -573,8 +641,8 @@ class _Filler:
             if self.left <= 0:
                 return
             is_heading = len(set(map(id, row))) == 1
-            for cell in element.find_all(_CELLS, recursive=False):
-                cell.extract()
+            for part in [*element.find_all(_CELLS, recursive=False), *element.find_all(string=True, recursive=False)]:
+                part.extract()
             for cell in [row[column] for column in columns if column < len(row)]:
                 is_first = id(cell) not in written
                 written.add(id(cell))
