@@ -333,6 +333,7 @@ def opendocument(
         for prefix, name in {
             **{name: name for name in ("office", "text", "table", "meta", "presentation", "manifest", "style", "form")},
             "draw": "drawing",
+            "svg": "svg-compatible",
         }.items()
     )
     dc = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'

@@ -163,3 +163,46 @@ def test_a_raised_number_is_no_digit_of_the_number_before_it(read: Read) -> None
         f"<office:spreadsheet>{sheet}</office:spreadsheet>", kind="spreadsheet", styles=style
     )
     assert read(found, "a.ods")[0].text == "unit: About 10^6 cells of 5 m2, 1 1/2 tsp, 4th"
+
+
+def test_a_title_takes_no_number_of_the_headings_and_items_have_their_letters(read: Read) -> None:
+    level = '<text:outline-level-style text:level="1" style:num-format="1" style:num-suffix="."/>'
+    letters = '<text:list-level-style-number text:level="1" style:num-format="A" style:num-suffix="."/>'
+    styles = f'<text:list-style style:name="L1">{letters}</text:list-style>'
+    items = "".join(f"<text:list-item><text:p>{name}</text:p></text:list-item>" for name in ("lime", "sand"))
+    body = f"""<office:text><text:p text:style-name="Title">Mortar</text:p><text:h text:outline-level="1">Mix</text:h>
+<text:list text:style-name="L1">{items}</text:list></office:text>"""
+    outline = f'<text:outline-style style:name="Outline">{level}</text:outline-style>'
+    names = 'xmlns:{0}="urn:oasis:names:tc:opendocument:xmlns:{0}:1.0"'
+    namespaces = " ".join(map(names.format, ("office", "style", "text")))
+    parts = {
+        "styles.xml": f"<office:document-styles {namespaces}><office:styles>{outline}</office:styles>"
+        "</office:document-styles>"
+    }
+    (document,) = read(made_files.opendocument(body, styles=styles, parts=parts), "a.odt")
+    assert document.text == "# Mortar\n\n# 1. Mix\n\nA. lime\nB. sand"
+
+
+def test_shapes_and_pictures_in_a_paragraph_are_apart_from_its_words(read: Read) -> None:
+    shape = "<draw:custom-shape><text:p>{}</text:p></draw:custom-shape>"
+    group = f"<draw:g>{shape.format('low water')}{shape.format('ebb')}</draw:g>"
+    picture = (
+        "<draw:frame><draw:image/><svg:title>Pier at noon</svg:title><svg:desc>seen from sea</svg:desc></draw:frame>"
+    )
+    ruby = "<text:ruby><text:ruby-base>東京</text:ruby-base><text:ruby-text>とうきょう</text:ruby-text></text:ruby>"
+    first = f"Tide{shape.format('high water')} table{group} end"
+    body = "".join(f"<text:p>{text}</text:p>" for text in (first, ruby, picture))
+    (document,) = read(made_files.opendocument(f"<office:text>{body}</office:text>"), "a.odt")
+    parts = "Tide table end", "high water", "low water", "ebb", "東京(とうきょう)", "Pier at noon seen from sea"
+    assert document.text.split("\n\n") == [*parts]
+
+
+def test_a_list_in_an_item_without_text_is_only_indented_and_the_picture_of_a_table_is_not_text(read: Read) -> None:
+    item = "<text:list-item>{}</text:list-item>"
+    inner = f"<text:list>{item.format('<text:p>clay</text:p>')}</text:list>"
+    cells = "".join(f"<table:table-cell><text:p>{name}</text:p></table:table-cell>" for name in ("port", "high"))
+    table = f"<table:table><table:table-row>{cells}</table:table-row></table:table><draw:image/>"
+    body = f"""<office:presentation><draw:page><draw:frame><draw:text-box><text:list>{item.format(inner)}</text:list>
+</draw:text-box></draw:frame><draw:frame>{table}</draw:frame></draw:page></office:presentation>"""
+    (document,) = read(made_files.opendocument(body, kind="presentation"), "a.odp")
+    assert (document.text, document.left_out) == ("  - clay\n\n| port | high |\n| --- | --- |", ())

@@ -74,12 +74,14 @@ class Writer:
 
     def _list(self, found: List) -> Iterator[str]:
         """The lines of a list. Blocks in an item are indented."""
-        is_bullet = found.marker == "bullet"
+        kind = found.marker
         for number, item in enumerate(found.items, found.start):
-            mark = "-" if is_bullet else item.marker_label or f"{number}."
-            lines = itertools.chain.from_iterable(self._block(block).split("\n") for block in item.blocks)
+            mark = "-" if kind == "bullet" else item.marker_label or markdown_writer.label(number, kind)
+            blocks = item.blocks
+            lines = itertools.chain.from_iterable(self._block(block).split("\n") for block in blocks)
             first, *others = list(filter(str.strip, lines)) or [""]
-            yield f"{mark} {first}"
+            is_outer = bool(blocks) and blocks[0].kind == "list"  # only indents the list in it
+            yield f"  {first}" if is_outer else f"{mark} {first}"
             yield from (f"  {line}" for line in others)
 
     def _table(self, table: Table) -> str:

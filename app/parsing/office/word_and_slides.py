@@ -64,7 +64,7 @@ _SIGNS = {
 """Boxes, Greek letters and operators by their fonts and codes, which are not Unicode."""
 _BREAKS = frozenset(
     {"p", "h", "tc", "br", "cr", "tab", "ptab", "cm", "table-cell", "line-break", "s", "note", "annotation"}
-    | {"covered-table-cell", "list-item", "oMath", "pt", "rt", "rubyBase"}
+    | {"ruby-text", "title", "desc", "covered-table-cell", "list-item", "oMath", "pt", "rt", "rubyBase"}
     | {"d", "f", "rad", "acc", "nary", "func", "sub", "sup", "num", "den", "deg", "lim"}  # the parts of a formula
 )
 _NO_TEXT = frozenset(
@@ -89,6 +89,9 @@ _DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _LEVEL = f"{_TEXT}outline-level"
 _CONTROL = _DRAWN.replace("*", "control")
+_GROUP, _FRAME_TAG, _TEXT_BOX, _IMAGE = (_DRAWN.replace("*", name) for name in ("g", "frame", "text-box", "image"))
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}table"
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 """An element, and its attribute with the id of a field of a form."""
 _FORM = "{urn:oasis:names:tc:opendocument:xmlns:form:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
@@ -213,7 +216,11 @@ def _opendocument(raw: bytes, archive: zipfile.ZipFile) -> Package:
     left_out += _deleted("".join(_lines(changes, None) for changes in root.iter("{*}tracked-changes")))
     for page in pages:
         page.insert(0, etree.fromstring(_FRAME))
+    if not pages:
+        _frame_shapes(root)
     _wrap_shapes(root)
+    _describe_pictures(root)
+    _bracket_readings(root)
     _write_controls(root)
     _mark_titles(root)
     comments = [f"Comment: {text}" for text in map(_take, list(root.iter("{*}annotation"))) if text]
@@ -359,6 +366,37 @@ def separate_raised_spans(root: Any) -> Any:
     return root
 
 
+def _frame_shapes(root: Any) -> None:
+    """Put the text of each shape into a frame of its own, because the library joins it to the text beside the shape."""
+    etree.strip_tags(root, _GROUP)
+    for shape in list(root.iter(_DRAWN)):
+        paragraphs = shape.findall(f"{_TEXT}p")
+        if paragraphs and shape.tag not in (_FRAME_TAG, _TEXT_BOX):
+            shape.tag = _FRAME_TAG
+            etree.SubElement(shape, _TEXT_BOX).extend(paragraphs)
+
+
+def _bracket_readings(root: Any) -> None:
+    """Put the reading above a word into parentheses after the word."""
+    for reading in root.iter(f"{_TEXT}ruby-text"):
+        text = _lines(reading, None).strip()
+        reading.clear(keep_tail=True)
+        reading.text = f"({text})" if text else ""
+
+
+def _describe_pictures(root: Any) -> None:
+    """Join the two descriptions of a picture, of which the library reads one, and remove pictures of tables."""
+    for picture in list(root.iter(_IMAGE)):
+        frame = picture.getparent()
+        if frame.find(_TABLE) is not None:
+            frame.remove(picture)
+        elif texts := [one for one in frame.iterchildren(f"{_SVG}title", f"{_SVG}desc") if one.text]:
+            texts[0].tag = f"{_SVG}title"
+            texts[0].text = " ".join(dict.fromkeys(one.text for one in texts))
+            for other in texts[1:]:
+                frame.remove(other)
+
+
 def _wrap_shapes(root: Any) -> None:
     """Put frames and shapes beside paragraphs into paragraphs, so that the library reads them."""
     parents = root.iter("{*}text", "{*}section")
@@ -402,6 +440,7 @@ def _mark_titles(root: Any) -> None:
         if paragraph.get(f"{_TEXT}style-name") in titles and not paragraph.get(_LEVEL):
             paragraph.tag = f"{_TEXT}h"
             paragraph.set(_LEVEL, "1")
+            paragraph.set(f"{_TEXT}is-list-header", "true")  # so that it has and takes no number
 
 
 def _shape(text: str) -> Any:
