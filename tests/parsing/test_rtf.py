@@ -44,9 +44,28 @@ def test_a_table_has_its_rows(read: Read) -> None:
         (rb"\intbl no cell", "no cell"),
         (rb"l\rquote usine", "l’usine"),
         (rb"4 x 10{\super 9}/l, 10{\b -}{1\super\b1 2}", "4 x 10^9/l, 10-1^2"),
+        (rb"{\*\pgdsctbl{\pgdsc0{\footer{{\field{\*\fldinst PAGE}{\fldrslt 5}}}\par}\pgdscnxt0 Default Style;}}a", "a"),
+        (
+            rb"wet{\*\atnid A}{\*\atnauthor Ana}{\*\annotation{\*\atndate 1}\pard{Why?}} walls",
+            "wet (Comment: Why?) walls",
+        ),
         (rb"{\f0\fs22 10}{\f0\super\lang9 -3}{\f0  m}{\super 2}, 1{\super 1}/{\sub 2}", "10^-3 m2, 1 1/2"),
     ],
-    ids=["bytes", "unicode", "pair", "symbols", "link", "picture", "binary", "open row", "quote", "raised", "runs"],
+    ids=[
+        "bytes",
+        "unicode",
+        "pair",
+        "symbols",
+        "link",
+        "picture",
+        "binary",
+        "open row",
+        "quote",
+        "raised",
+        "style",
+        "comment",
+        "runs",
+    ],
 )
 def test_characters_and_what_is_no_text(read: Read, body: bytes, text: str) -> None:
     assert _text(read, body) == text

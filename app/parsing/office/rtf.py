@@ -21,20 +21,19 @@ _HEAD = 1_000_000
 _CODE_PAGE = re.compile(rb"\\ansicpg\d{1,5}")
 _CREATED = re.compile(rb"\\creatim\s*\\yr(\d{1,4})\\mo(\d{1,2})\\dy(\d{1,2})(?:\\hr(\d{1,2}))?(?:\\min(\d{1,2}))?")
 _PROPERTY = rb"\{\\%s\b((?:[^{}\\]|\\.|\{[^{}]{0,1000}\}){0,4000})\}"
-_INNER = rb"[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+"
-_NO_TEXT = re.compile(
-    rb"\{\\(?:\*(?!\\shpinst)|(?:fonttbl|colortbl|stylesheet|info|pict|pntext|listtext|objdata"
-    rb"|nonshppict|title|author|operator|creatim|revtim|printim|annotation|atnid|atnauthor|sp|sn|sv|tc|xe)(?![a-z]))"
-    + _INNER
-    + rb"\}"
+_GROUP = re.compile(
+    rb"(?P<hidden>\{\\(?:\*(?!\\(?:shpinst|annotation))|(?:fonttbl|colortbl|stylesheet|info|pict|pntext|listtext|objdata"
+    rb"|nonshppict|title|author|operator|creatim|revtim|printim|atnid|atnauthor|sp|sn|sv|tc|xe)(?![a-z])))|[{}]"
 )
-"""A group without text of the document."""
+"""The beginning of a group without text of the document, or of another group, or the end of a group."""
+_COMMENT = re.compile(rb"\{\\\*\\annotation(?![a-z])")
+"""The beginning of a comment, which the library leaves out."""
+_BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
+"""The beginning of data that may have braces, and the number of its bytes."""
 _HEADER = re.compile(rb"\{\\(?:header|footer)[lrf]?(?![a-z])")
 """The beginning of a group that the library leaves out, apart from its first control word."""
-_DEPTH = 6
-"""Deepest nesting of groups without text that is found."""
 _BREAK = re.compile(
-    rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"
+    rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|annotation|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"
     rb"-?\d{0,10} ?|[~_])"
 )
 _CODE = re.compile(rb"\\'[0-9a-fA-F]{2}|\\u-?\d{1,5} ?\??")
@@ -52,7 +51,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
         raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
     try:
-        document = anydoc.to_document(_HEADER.sub(rb"{\\par", _separate_raised(file.raw)))
+        shown = _COMMENT.sub(rb"{\\footnote Comment: ", _HEADER.sub(rb"{\\par", _separate_raised(file.raw)))
+        document = anydoc.to_document(shown)
     except anydoc.ConvertError as error:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
     embedded = Embedded(file.recognise)
@@ -75,12 +75,36 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The words of the document, except words with characters that are written as codes."""
-    raw = _ESCAPED.sub(b" ", _separate_raised(raw))
-    for _ in range(_DEPTH):
-        raw = _NO_TEXT.sub(b"", raw)
+    raw = _without_hidden(_ESCAPED.sub(b" ", _separate_raised(_without_binary(raw))))
     for pattern, written in ((_CODE, b"\xff"), (_BREAK, b" \x00 "), (_CONTROL, b"")):
         raw = pattern.sub(written, raw)
     yield "", " ".join(word for word in raw.decode("ascii", "replace").split() if "\ufffd" not in word)
+
+
+def _without_binary(raw: bytes) -> bytes:
+    shown: list[bytes] = []
+    start = 0
+    while (data := _BINARY.search(raw, start)) is not None:
+        shown.append(raw[start : data.start()])
+        start = data.end() + int(data[1])
+    return b"".join((*shown, raw[start:]))
+
+
+def _without_hidden(raw: bytes) -> bytes:
+    """The file without the groups that have no text of the document. It has no escaped braces."""
+    shown: list[bytes] = []
+    start = depth = hidden = 0
+    for brace in _GROUP.finditer(raw):
+        if brace[0] == b"}":
+            if hidden and depth == hidden:
+                hidden, start = 0, brace.end()
+            depth -= 1
+            continue
+        depth += 1
+        if brace["hidden"] and not hidden:
+            hidden = depth
+            shown.append(raw[start : brace.start()])
+    return b"".join((*shown, b"" if hidden else raw[start:]))
 
 
 def _separate_raised(raw: bytes) -> bytes:
