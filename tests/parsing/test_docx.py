@@ -150,6 +150,26 @@ def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None
     assert found.text == "| Tides |  |  |\n| --- | --- | --- |\n| Lindau | am | 3.5 |\n| Lindau | pm | 3.25 |"
 
 
+def test_a_column_that_only_differing_borders_make_is_no_column(read: Read) -> None:
+    document = docx.Document()
+    long = "Lime dries slowly. " * 20
+    table = _table(
+        document, ("part", "", "kg", ""), ("lime", "20", "", ""), ("note", long, "", ""), ("sum", "60", "", "")
+    )
+    table.cell(0, 0).merge(table.cell(0, 1))
+    table.cell(0, 2).merge(table.cell(0, 3))
+    for row in (1, 2, 3):
+        table.cell(row, 1).merge(table.cell(row, 3))
+    (found,) = read(made_files.saved(document), "a.docx")
+    assert found.text.split("\n") == [
+        "| part | kg |",
+        "| --- | --- |",
+        "| lime | 20 |",
+        f"| note | {long.strip()} |",
+        "| sum | 60 |",
+    ]
+
+
 def _table(document: Any, *rows: tuple[str, ...]) -> Any:
     table = document.add_table(rows=len(rows), cols=len(rows[0]))
     for number, row in enumerate(rows):

@@ -95,7 +95,8 @@ class Writer:
             return "\n\n".join(filter(None, map(self._blocks, itertools.chain.from_iterable(blocks))))
         texts = [list(map(self._cell, row)) for row in blocks]
         _fill(grid, texts)
-        rows = [[*row, *[""] * (width - len(row))] for row in texts if any(row)]
+        columns = _find_columns(grid, texts)
+        rows = [[row[column] if column < len(row) else "" for column in columns] for row in texts if any(row)]
         titles = _count_titles(grid, texts)
         lines = [row[0] for row in rows[:titles]]
         if lines and len(lines[-1]) <= markdown_writer.LONGEST_REPEATED:
@@ -186,6 +187,34 @@ def _fill(grid: Grid, texts: list[list[str]]) -> None:
             text = texts[slot.origin_row][slot.origin_col]
             if origin is not None and origin.col_span < len(row) and len(text) <= markdown_writer.LONGEST_REPEATED:
                 texts[number][column] = text
+
+
+def _find_columns(grid: Grid, texts: Sequence[list[str]]) -> list[int]:
+    """The columns in which a row has a text of a cell that is not also in the column before or after.
+
+    The others only exist because the borders of cells differ a little from row to row. A text that is only in such a
+    column moves to the next one.
+    """
+    found: list[int] = []
+    owners = [
+        [(number, column) if cell is not None else _find_owner(slot) for column, (slot, cell) in enumerate(row)]
+        for number, row in enumerate(grid)
+    ]
+    for column in range(max(map(len, grid), default=0)):
+        rows = ((row, texts[number]) for number, row in enumerate(owners) if column < len(row))
+        beside = (column + 1, *found[-1:])
+        if any(text[column] and all(row[column] != row[at] for at in beside if at < len(row)) for row, text in rows):
+            found.append(column)
+            continue
+        for row, text in zip(owners, texts, strict=True):
+            if column + 1 < len(row) and row[column] == row[column + 1]:
+                text[column + 1] = text[column + 1] or text[column]
+    return found
+
+
+def _find_owner(slot: CellSlot) -> tuple[int | None, int | None]:
+    """The first of the places that the cell covers that covers this one."""
+    return slot.origin_row, slot.origin_col
 
 
 def remove_contents_tables(text: str) -> tuple[str, list[LeftOut]]:
