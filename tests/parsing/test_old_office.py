@@ -53,3 +53,15 @@ def test_a_directory_without_end_and_a_truncated_file_are_damaged(read: Read) ->
     circular[516:520] = struct.pack("<I", 1)
     for raw in (bytes(circular), made_files.OLD_SHEETS[:600], made_files.COMPOUND):
         assert refusal(read, raw, "a.xls") == "damaged"
+
+
+def test_texts_of_a_document_that_the_library_does_not_return_are_named(read: Read) -> None:
+    raw = bytearray(made_files.OLD_WORD)
+    begin = raw.find(b"\xec\xa5")
+    struct.pack_into("<8i", raw, begin + 0x4C, 20, 0, 77, 0, 42, 0, 1_130, 0)
+    (document,) = read(bytes(raw), "a.doc")
+    assert [one.removeprefix("Left out as ") for one in document.warnings] == [
+        "headers and footers, which are not read in DOC: 77 characters.",
+        "comments, which are not read in DOC: 42 characters.",
+        "text boxes, which are not read in DOC: 1,130 characters.",
+    ]

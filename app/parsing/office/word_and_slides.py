@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
+import struct
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -93,6 +94,12 @@ _GROUP, _FRAME_TAG, _TEXT_BOX, _IMAGE = (_DRAWN.replace("*", name) for name in (
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}table"
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 """An element, and its attribute with the id of a field of a form."""
+_MAIN_STREAM, _WORD_97 = "WordDocument\0".encode("utf-16-le"), b"\xec\xa5"
+"""The name of the main stream in the directory of a DOC, and how the stream begins."""
+_SHIFT, _LARGEST_SHIFT, _ENTRY, _FIRST_SECTOR, _LENGTHS = 30, 16, 128, 116, range(0x54, 0x6C)
+"""Places of the size of a sector, of the first sector in an entry of the directory, and of the lengths of texts."""
+_STORIES = {"headers and footers": (0x54, 24), "comments": (0x5C, 2), "text boxes": (0x64, 2)}
+"""Where the lengths of these texts are. The lines above notes, and page numbers, count as headers."""
 _FORM = "{urn:oasis:names:tc:opendocument:xmlns:form:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _PARENT, _POSITION = f"{_STYLE}parent-style-name", f"{_STYLE}text-position"
@@ -151,9 +158,23 @@ def _parse(package: Package) -> anydoc.Document:
 def _prepare(raw: bytes) -> Package:
     """The package of a file. Office files before 2007 are unchanged. Raises XMLSyntaxError."""
     if not raw.startswith(b"PK"):
-        return Package(raw, ExtractedDocument(""))
+        return Package(raw, ExtractedDocument("", left_out=tuple(_unread_stories(raw))))
     with zip_packages.open_archive(raw) as archive:
         return (_opendocument if _CONTENT in archive.namelist() else _office)(raw, archive)
+
+
+def _unread_stories(raw: bytes) -> Iterator[LeftOut]:
+    """The texts of a DOC that the library does not return, by the lengths at the beginning of its main stream."""
+    entry = raw.find(_MAIN_STREAM)
+    if entry < 0 or len(raw) < entry + _ENTRY:
+        return
+    (shift,), (sector,) = struct.unpack_from("<H", raw, _SHIFT), struct.unpack_from("<I", raw, entry + _FIRST_SECTOR)
+    begin = (sector + 1) << min(shift, _LARGEST_SHIFT)
+    if raw[begin : begin + len(_WORD_97)] == _WORD_97 and len(raw) >= begin + _LENGTHS.stop:
+        for reason, (at, least) in _STORIES.items():
+            (length,) = struct.unpack_from("<i", raw, begin + at)
+            if length > least:
+                yield LeftOut(f"{reason}, which are not read in DOC", where=f"{length:,} characters")
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
