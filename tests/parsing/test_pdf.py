@@ -37,6 +37,18 @@ def test_headings_of_the_outline_become_headings(read: Read) -> None:
     assert (document.title, document.metadata) == ("Bay report", {"author": "Ana Veit"})
 
 
+def test_a_heading_is_where_the_outline_leads_not_in_a_running_header_that_repeats_it(read: Read) -> None:
+    drawn = Canvas("")
+    drawn.drawString(60, 800, "2 CURRENTS")
+    for line, text in enumerate((*PROSE, "2 Currents", *PROSE)):
+        drawn.drawString(60, 700 - 14 * line, text)
+    drawn.bookmarkPage("c", fit="XYZ", left=0, top=700 - 14 * len(PROSE) + 14)
+    drawn.addOutlineEntry("Currents", "c")
+    (document,) = read(drawn.getpdfdata())
+    assert "calms at night.\n\n## 2 Currents\n\nThe wind" in document.text
+    assert "## 2 CURRENTS" not in document.text
+
+
 def test_what_programs_write_in_place_of_an_author_is_none(read: Read) -> None:
     files = [made_files.pdf([PROSE], author="(anonymous)"), made_files.word("Lime.", author="python-docx")]
     assert [read(raw)[0].metadata for raw in files] == [{}, {}]

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
@@ -37,6 +38,8 @@ LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
 MAX_OF_PAGE = 20
 """Most pictures that are read on a page with text."""
 _DATE = re.compile(r"D?:?(\d{4}(?:\d\d){0,5}+)(?![^\W\dZ_]|[/.:]|\s+\d|-\d\d-)(?:([+-])(\d\d)'?(\d\d)?)?")
+_TOP_OF_VIEW = {pdfium_c.PDFDEST_VIEW_XYZ: 1, pdfium_c.PDFDEST_VIEW_FITH: 0, pdfium_c.PDFDEST_VIEW_FITBH: 0}
+"""The number that is the y, by the way in which an entry of the outline shows its page."""
 _OBJECT = re.compile(rb"\d \d{1,5} obj\b")
 _LEADERS = re.compile(r"(?:\s?[.·…]){5,}\s?")
 """The dots between an entry of a table of contents and its page."""
@@ -225,7 +228,14 @@ def _outline(document: pdfium.PdfDocument) -> Iterator[OutlineEntry]:
         target = bookmark.get_dest()
         page = target.get_index() if target is not None else None
         if page is not None:
-            yield OutlineEntry(bookmark.get_title(), bookmark.level, page)
+            yield OutlineEntry(bookmark.get_title(), bookmark.level, page, _top(target))
+
+
+def _top(target: Any) -> float | None:
+    """The y on its page to which an entry of the outline leads; None if it leads to the whole page."""
+    view, places = target.get_view()
+    place = _TOP_OF_VIEW.get(view, len(places))
+    return places[place] or None if place < len(places) else None
 
 
 def _text(lines: Sequence[PageLine], page: int, headings_found: pdf_headings.Found) -> str:

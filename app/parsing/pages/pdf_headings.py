@@ -31,11 +31,12 @@ TITLE_LEVEL, FIRST_LEVEL, LAST_LEVEL = 1, 2, 6
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """An entry of a PDF's outline: its title, its level from 0, and the index of its page."""
+    """An entry of a PDF's outline: its title, its level from 0, the index of its page, and its y there if known."""
 
     title: str
     level: int
     page: int
+    top: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,13 @@ def _outline(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry
     for entry in outline:
         if not (0 <= entry.page < len(pages)) or not (wanted := _key(entry.title)):
             continue
-        for index in range(len(pages[entry.page])):
-            place = (entry.page, index)
-            if place not in found and (count := _lines_of(pages[entry.page], index, wanted)):
-                found[place] = Heading(min(FIRST_LEVEL + entry.level, LAST_LEVEL), count)
-                break
+        lines = pages[entry.page]
+        free = (index for index in range(len(lines)) if (entry.page, index) not in found)
+        counts = {index: count for index in free if (count := _lines_of(lines, index, wanted))}
+        if counts:  # several, if a running header repeats the heading
+            level = min(FIRST_LEVEL + entry.level, LAST_LEVEL)
+            index = min(counts, key=lambda index: abs(lines[index].top - entry.top) if entry.top else index)
+            found[entry.page, index] = Heading(level, counts[index])
     return found
 
 
