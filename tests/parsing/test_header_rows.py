@@ -286,6 +286,17 @@ def test_repeated_cells_of_an_ods_are_all_shown_as_in_the_sheet(read: Read) -> N
     assert [one.text for one in documents] == ["Lime: 20 %\nClay: 20 %"] * 2
 
 
+def test_a_time_of_more_than_a_day_in_an_ods_is_hours_and_minutes(read: Read) -> None:
+    cell = "<table:table-row><table:table-cell {}><text:p>{}</text:p></table:table-cell></table:table-row>"
+    time = 'office:value-type="time" office:time-value="{}"'
+    found = [("PT25H05M00S", "25:05:00"), ("-PT104H30M07S", "-104:30:07"), ("PT08H30M00S", "08:30")]
+    rows = "".join(cell.format(time.format(value), shown) for value, shown in found)
+    names = cell.format('office:value-type="string"', "worked")
+    table = f'<office:spreadsheet><table:table table:name="S">{names}{rows}</table:table></office:spreadsheet>'
+    documents = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
+    assert [one.text for one in documents] == ["worked: 25:05", "worked: -104:30:07", "worked: 08:30"]
+
+
 def test_a_column_without_any_value_is_named(read: Read) -> None:
     (*_, last) = read(b"name;note;size\nbolt;;3\nnut; ;\n", "a.csv")
     assert last.warnings == ("Left out as columns without a value: note.",)

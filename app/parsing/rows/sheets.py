@@ -45,6 +45,8 @@ _DRAWING = re.compile(r"xl/drawings/drawing\d+\.xml")
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _NUMBERS = frozenset({"float", "percentage", "currency"})
+_DURATION = re.compile(r"(-?)PT(\d{2,5}H\d{1,2}M\d{1,2})(?:[.,]\d+)?S")
+"""A time of a day or more, as the library returns it from ODS."""
 _CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
 _TEXTS = re.compile(r"content\.xml|xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
 """The parts that may have the texts of cells."""
@@ -228,7 +230,8 @@ def _cell(cell: object, place: Place, parts: SheetParts) -> Any:
 def _value(cell: object) -> Any:
     """A cell as a JSON value; None if it is empty."""
     if isinstance(cell, str):
-        return cell or None
+        duration = _DURATION.fullmatch(cell)
+        return _show_time(duration[1], *map(int, re.split("[HM]", duration[2]))) if duration else cell or None
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() else float(f"{cell:.{_DIGITS}g}")
     if isinstance(cell, datetime.time):
@@ -237,9 +240,12 @@ def _value(cell: object) -> Any:
         return cell.isoformat()
     if isinstance(cell, datetime.timedelta):
         minutes, seconds = divmod(round(abs(cell.total_seconds())), 60)
-        shown = f"{minutes // 60}:{minutes % 60:02}" + f":{seconds:02}" * (seconds > 0)
-        return f"-{shown}" if cell.days < 0 else shown
+        return _show_time("-" if cell.days < 0 else "", minutes // 60, minutes % 60, seconds)
     return cell
+
+
+def _show_time(sign: str, hours: int, minutes: int, seconds: int) -> str:
+    return f"{sign}{hours}:{minutes:02}" + f":{seconds:02}" * (seconds > 0)
 
 
 def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
