@@ -43,6 +43,11 @@ def test_fonts_and_escapes_of_a_manual_page_do_not_hide_words() -> None:
     assert markups.decode_roff(text) == r"--all=x • “q” C:\ab POSIX \n(.g \[zz] für"
 
 
+def test_letters_with_accents_and_codes_of_a_manual_page_are_characters() -> None:
+    text = r"param\(`etre fran\[,c]ais m\(^eme \['E]t\['e] \(vstep \(oean \[u05E9]\[u1F600] \[uD800] \(=3"
+    assert markups.decode_roff(text) == r"paramètre français même Été štep œan ש😀 \[uD800] \(=3"
+
+
 def test_the_layout_of_a_manual_page_is_blank_lines_and_its_fonts_are_text() -> None:
     text = (
         '.SH OPTIONS\n.TP\n.BR -e ", " --env =ENV\nNever \n.B "on prod" .\n.sp\n.if n \\{\\\n.RS 4\n.\\}\n.IP -f 4\nall'
