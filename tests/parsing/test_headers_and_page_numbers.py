@@ -28,6 +28,14 @@ def test_page_numbers_are_left_out_and_a_header_is_kept_once_and_both_are_named(
 
 
 @pytest.mark.parametrize(
+    "moment", ["11/30/26, 3:26 PM", "30.11.2026, 15:26", "2026/11/30 15:26", "26. 11. 30. 오후 3:26"]
+)
+def test_the_moment_at_which_a_browser_printed_the_page_is_part_of_a_header(moment: str) -> None:
+    kept, _ = remove(*([f"{moment} | Tide report", f"Text {word}."] for word in "abc"))
+    assert kept == [[f"{moment} Tide report", "Text a."], ["Text b."], ["Text c."]]
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         ["Gross pay: 3,200.00", "Gross pay: 2,950.00", "Gross pay: 4,120.00", "Gross pay: 2,777.70"],

@@ -49,6 +49,17 @@ def test_a_heading_is_where_the_outline_leads_not_in_a_running_header_that_repea
     assert "## 2 CURRENTS" not in document.text
 
 
+def test_letters_that_are_sheared_to_be_italic_stay_in_their_line(read: Read) -> None:
+    drawn = Canvas("")
+    for line, text in enumerate(("The wind is", "It calms at night.")):
+        drawn.drawString(60, 700 - 14 * line, text)
+    sheared = drawn.beginText()
+    sheared.setTextTransform(1, 0, 0.25, 1, 60 + drawn.stringWidth("The wind is "), 700)
+    sheared.textOut("west")
+    drawn.drawText(sheared)
+    assert read(drawn.getpdfdata())[0].text == "The wind is west\nIt calms at night."
+
+
 def test_what_programs_write_in_place_of_an_author_is_none(read: Read) -> None:
     files = [made_files.pdf([PROSE], author="(anonymous)"), made_files.word("Lime.", author="python-docx")]
     assert [read(raw)[0].metadata for raw in files] == [{}, {}]

@@ -34,6 +34,8 @@ _LABELLED = re.compile(
     rf"(?i)(.*?)(?:^|[\W_])(?:page|seite|página|pagina|strona|sida|side|pag|pg|p|s)\b\.?\s*{_COUNT}{_SIGNS}"
 )
 _VALUE = re.compile(r":\s*\D?[-+−]?\d")
+_MOMENT = re.compile(r"\d{1,4}(?:[/.-] ?\d{1,4}){2}\.?,? (?:[^\W\d]{2} )?\d{1,2}:\d\d")
+"""When a browser printed the page, whose minutes are no value: 11/30/26, 3:26 PM."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ROMAN = re.compile("c*(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -145,7 +147,7 @@ def _repeat(texts: Mapping[Place, str], counted: Collection[Place]) -> Iterator[
     """
     places: defaultdict[str, list[Place]] = defaultdict(list)
     for place, text in texts.items():
-        if (_WORD.search(text) or (text and place in counted)) and not _VALUE.search(text):
+        if (_WORD.search(text) or (text and place in counted)) and not _VALUE.search(_MOMENT.sub("", text)):
             places[" ".join(text.casefold().split())].append(place)
     for found in places.values():
         for run in _runs(found, MIN_PAGES):

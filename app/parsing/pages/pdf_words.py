@@ -81,6 +81,9 @@ _BOLD = re.compile(rb"(?i)bold|black|heavy|demi|medi(?:um)?$|(?:^|\+)(?:cm|ec|sf
 _RECT = pdfium_c.FS_RECTF()
 _RECT_POINTER = ctypes.byref(_RECT)
 """Where PDFium writes the box of a character. All characters share it."""
+_MATRIX = pdfium_c.FS_MATRIX()
+_MATRIX_POINTER = ctypes.byref(_MATRIX)
+"""Where PDFium writes how a character is turned. All characters share it."""
 _NO_NOTE = (pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP, pdfium_c.FPDF_ANNOT_WIDGET)
 
 
@@ -212,7 +215,7 @@ def _order_letters(page: pdfium.PdfTextPage, found: list[str], places: range) ->
     letters = [place for place in places if not unicodedata.combining(found[place])]
     steps = [origins[other] - origins[one] for one, other in itertools.pairwise(letters)]
     is_drawn = sum(step > SAME_PLACE for step in steps) > sum(step < -SAME_PLACE for step in steps)
-    if is_drawn and not round(pdfium_c.FPDFText_GetCharAngle(page, places.start), 1):
+    if is_drawn and not round(_angle(page, places.start), 1):
         key = {place: (-round(origins[place], 1), unicodedata.combining(found[place]) > 0) for place in places}
         found[places.start : places.stop] = [found[place] for place in sorted(reversed(places), key=key.__getitem__)]
         return
@@ -224,7 +227,7 @@ def _order_letters(page: pdfium.PdfTextPage, found: list[str], places: range) ->
 
 def _part_mark(page: pdfium.PdfTextPage, found: list[str], word: tuple[int, int]) -> None:
     """Put a space between a level word and the raised mark at its beginning or end."""
-    if round(pdfium_c.FPDFText_GetCharAngle(page, word[0]), 1):
+    if round(_angle(page, word[0]), 1):
         return
     heights = [_origin(page, place)[1] for place in range(*word)]
     steps = [at for at, (one, other) in enumerate(itertools.pairwise(heights), 1) if abs(one - other) >= RAISED]
@@ -271,7 +274,7 @@ def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first
 
     The characters of a word that is read from right to left may be in any order.
     """
-    angle = round(math.degrees(pdfium_c.FPDFText_GetCharAngle(page, places[0]))) % 360
+    angle = round(math.degrees(_angle(page, places[0]))) % 360
     quarter = round(angle / 90) * 90
     angle = quarter % 360 if abs(angle - quarter) <= SKEW else angle
     to_left = unicodedata.bidirectional(text[0]) in _RIGHT_TO_LEFT
@@ -282,6 +285,14 @@ def _word(page: pdfium.PdfTextPage, text: str, places: tuple[int, int], is_first
     count = 1 if is_marked else None
     box = min(left), min(bottom[:count]), max(right), max(top[:count])
     return Word(whole, box, angle, is_first, is_bold)
+
+
+def _angle(page: pdfium.PdfTextPage, place: int) -> float:
+    """The angle of the base of a character, clockwise in radians. PDFium takes a sheared letter for a turned one."""
+    angle: float = pdfium_c.FPDFText_GetCharAngle(page, place)
+    if angle and pdfium_c.FPDFText_GetMatrix(page, place, _MATRIX_POINTER):
+        return math.atan2(-_MATRIX.b, _MATRIX.a)  # programs shear the letters of a font without italics
+    return angle
 
 
 def _font(page: pdfium.PdfTextPage, place: int) -> bytes:
