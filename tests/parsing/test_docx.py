@@ -150,6 +150,18 @@ def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None
     assert found.text == "| Tides |  |  |\n| --- | --- | --- |\n| Lindau | am | 3.5 |\n| Lindau | pm | 3.25 |"
 
 
+def test_paragraphs_with_a_blank_for_a_bullet_are_paragraphs(read: Read) -> None:
+    source = zipfile.ZipFile(io.BytesIO(made_files.word("- lime", "- sand")))
+    parts = {name: source.read(name) for name in source.namelist()}
+    for mark, text in (("•", "- lime\n- sand"), (" ", "lime\n\nsand")):
+        level = f'<w:lvl w:ilvl="0"><w:numFmt w:val="bullet" /><w:lvlText w:val="{mark}" /></w:lvl>'
+        lists = f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum>'
+        numbers = "".join(f'<w:num w:numId="{n}"><w:abstractNumId w:val="1"/></w:num>' for n in range(1, 20))
+        numbering = f"<w:numbering {W}>{lists}{numbers}</w:numbering>".encode()
+        (found,) = read(made_files.archive(parts | {"word/numbering.xml": numbering}), "a.docx")
+        assert found.text == text
+
+
 def test_a_column_that_only_differing_borders_make_is_no_column(read: Read) -> None:
     document = docx.Document()
     long = "Lime dries slowly. " * 20

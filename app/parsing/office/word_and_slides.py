@@ -50,6 +50,9 @@ _SYMBOL = re.compile(r"[^\x00-\x7f]")
 _DELETED = frozenset({"delText"})
 _REWRITTEN = re.compile(rb":ruby>|superscript|:sym |:ffData>|:sdt>|:noBreakHyphen")
 """What the library does not read, or reads as a part of the word before it."""
+_NUMBERING = "word/numbering.xml"
+_BLANK_BULLET = re.compile(rb'(<w:numFmt w:val=)"bullet"(\s*/>\s*<w:lvlText w:val="\s*"\s*/>)')
+"""A bullet that is a blank, with which pandoc indents the further paragraphs of an item."""
 _CHECKED, _BLANK = "\u2612", "\u2610"
 _SIGNS = {
     f"{font} {ord(code):02X}": character
@@ -224,6 +227,9 @@ def _office(raw: bytes, archive: zipfile.ZipFile) -> Package:
         document = _write_readings(zip_packages.xml(text))
         left_out += _unread_symbols(document)
         changed[main] = _separate_raised(_write_signs(document))
+    numbering, blanks = _BLANK_BULLET.subn(rb'\1"none"\2', archive.read(_NUMBERING) if _NUMBERING in names else b"")
+    if blanks:
+        changed[_NUMBERING] = numbering
     properties = zip_packages.xml(archive.read(_CORE)) if _CORE in names else etree.Element("none")
     extras = (*([] if slides else charts(archive)), *_comments(archive, names), *_headers(archive))
     return Package(zip_packages.replace_parts(raw, changed), _describe(properties, left_out), bool(slides), extras)
