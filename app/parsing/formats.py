@@ -55,6 +55,10 @@ _MBOX = re.compile(
     rb"From (?:(?=[^\r\n]*\d{4})[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n(?:>From |[!-9;-~]{1,100}[ \t]?:)"
     rb"|[^\s@]{1,250}@[^\s@]{1,250}\r?\n[!-9;-~]{1,100}:)"
 )
+_OFFICE_AS_XML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+<\?xml[^>]*+>\s*+(?:<\?mso-application\s|<office:document\s|<pkg:package\s)"
+)
+"""The beginning of a document of LibreOffice or Office that is one file of XML, most of which is about its look."""
 _PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
@@ -185,6 +189,9 @@ def sniff(raw: bytes, name: str) -> FileFormat:
         raise unsupported()
     if (signed := _sign(head, "encoded")) is not None:
         return signed
+    if _OFFICE_AS_XML.match(head):
+        message = "An Office document in one file of XML is not read: save it as DOCX, XLSX, PPTX, ODT, ODS or ODP."
+        raise UnreadableFile("unsupported_format", message)
     return _by_name(head, name)
 
 

@@ -62,6 +62,12 @@ def test_content_decides_and_the_name_distinguishes_texts(raw: bytes, name: str,
     assert formats.sniff(raw, name).name == format
 
 
+@pytest.mark.parametrize("root", ['?mso-application progid="Word.Document"?', "office:document x=1", "pkg:package x=1"])
+def test_an_office_document_in_one_file_of_xml_is_refused_with_the_remedy(root: str) -> None:
+    with pytest.raises(UnreadableFile, match="save it as DOCX, XLSX, PPTX, ODT, ODS or ODP"):
+        formats.sniff(f"<?xml version='1.0'?>\n<{root}>".encode(), "a.xml")
+
+
 def test_the_table_in_the_docs_has_each_format() -> None:
     rows = [line.split(" | ")[0] for line in DOCS.read_text().splitlines() if line.startswith("| ")]
     documented = {name for names in rows for name in names.removeprefix("| ").split(", ")}
