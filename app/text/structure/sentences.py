@@ -17,7 +17,8 @@ _IN_WORD = re.compile(r"[A-Za-z](?=[A-Za-z])")
 _STRETCH = 100_000
 _NEXT = re.compile(r"\s*+[\"'“‘«(\[¿¡]?(.)", re.DOTALL)
 _LINE = re.compile(r"[^\n]+")
-_NUMBERING = re.compile(r"(?:\A|\n)[ \t]*(?:\d{1,2}\.)+$")
+_NUMBERING = re.compile(r"(?:\A|\n)[ \t]*(?:(?:\d{1,2}\.)+|[ivx]{2,6}\.|[IVX]{2,6}\.)$")
+_NEXT_ITEM = re.compile(r"[ \t]*\n[ \t]*(?:[a-z]|[ivx]{2,6})[.)][ \t]")
 _LAST_WORD = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]*\.$")
 _ABBREVIATION = re.compile(
     r"(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|no|nr|fig|eq|inc|ltd|co|e\.g|i\.e|z\.b|u\.a|cf|al|approx"
@@ -67,7 +68,7 @@ def _is_boundary(text: str, match: re.Match[str], end: int) -> bool:
     if following is None or match[0][0] in _STOPS:
         return True
     detached = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
-    if following[1].islower() and not detached:
+    if following[1].islower() and not detached and not _NEXT_ITEM.match(text, match.end(), end):
         return False
     before = text[max(0, match.start() - 12) : match.end()] if match[0] == "." else ""
     last = _LAST_WORD.search(before)

@@ -81,6 +81,10 @@ def test_blocks_tile_every_visible_character_in_order(text, markdown):
         ("وہ آیا۔ کب؟ کل", ["وہ آیا۔", "کب؟", "کل"]),
         ("wait... What", ["wait...", "What"]),
         (
+            "i. Granite is hard.\n  ii. Slate splits. It\nis mild. Hot",
+            ["i. Granite is hard.", "ii. Slate splits.", "It\nis mild.", "Hot"],
+        ),
+        (
             "See:\n2.1. Granite. Hard\n 12. Slate is the 2. Next",
             ["See:\n2.1. Granite.", "Hard\n 12. Slate is the 2.", "Next"],
         ),
