@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 import logging
+import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -149,7 +150,12 @@ async def remote(
 
 
 @pytest.fixture
-def stepwell(data_dir: Path, run_command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """Runs a command as `stepwell …` would, on the data folder."""
+def stepwell(
+    data_dir: Path, server: postgres.EmbeddedPostgres, run_command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ran]:
+    """Runs a command as `stepwell …` would, on the data folder, or on the server of POSTGRES_PROGRAMS."""
     monkeypatch.setenv("STEPWELL_DATA_DIR", str(data_dir))
+    if "POSTGRES_PROGRAMS" in os.environ:
+        monkeypatch.setenv("DATABASE_URL", server.service_dsn)
+        monkeypatch.setenv("STEPWELL_MIGRATION_URL", server.owner_dsn)
     return run_command

@@ -198,7 +198,7 @@ class OtherPostgres(postgres.EmbeddedPostgres):
 async def server(data_folder: Path) -> AsyncIterator[postgres.EmbeddedPostgres]:
     """The server of all tests that do not start one: the embedded one, or one of the programs in POSTGRES_PROGRAMS."""
     if programs := os.environ.get("POSTGRES_PROGRAMS"):
-        with debian_servers.postgres(Path(programs), **embedded_programs.tune(postgres.SMALL)) as other:
+        with debian_servers.postgres(Path(programs), tls=False, **embedded_programs.tune(postgres.SMALL)) as other:
             await (started := OtherPostgres(other)).ensure_database_and_role()
             await _configure(started)
             yield started

@@ -33,7 +33,10 @@ def programs(major: int, *, vectors: bool = True) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that passwords and TLS are required of on TCP, and nothing on its socket; the superuser is SUPERUSER."""
+    """A server that asks for passwords, and for TLS if it has it, on TCP, and for nothing on its socket.
+
+    The superuser is SUPERUSER.
+    """
 
     folder: Path
     port: int
@@ -57,8 +60,8 @@ def _own(*paths: Path) -> None:
 
 
 @contextmanager
-def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
-    """A new cluster of Debian's Postgres on a port of 127.0.0.1."""
+def postgres(bin_folder: Path, *, tls: bool = True, **settings: str) -> Iterator[Server]:
+    """A new cluster of other programs of Postgres on a port of 127.0.0.1. Those of a wheel are built without TLS."""
     with server_folders.temporary() as folder, reserved_port() as port:
         certificate, key = certificates.write(folder)
         key.chmod(0o600)
@@ -68,15 +71,13 @@ def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
         initdb = [bin_folder / "initdb", "-D", data, "-U", SUPERUSER, "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust"]
         initdb += [f"--pwfile={folder / 'password'}", "--no-sync"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **_as_account())
-        access = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+        access = f"local all all trust\n{'hostssl' if tls else 'host'} all all 127.0.0.1/32 scram-sha-256\n"
         (data / "pg_hba.conf").write_text(access)
         given = {
             "listen_addresses": "127.0.0.1",
             "port": str(port),
             "unix_socket_directories": str(folder),
-            "ssl": "on",
-            "ssl_cert_file": str(certificate),
-            "ssl_key_file": str(key),
+            **({"ssl": "on", "ssl_cert_file": str(certificate), "ssl_key_file": str(key)} if tls else {}),
             "fsync": "off",
             **settings,
         }

@@ -63,10 +63,10 @@ async def test_an_embedded_service_keeps_no_superuser_session_open(data_dir: Pat
     assert found == [postgres.SERVICE_ROLE]
 
 
-def test_keys_are_not_managed_through_the_services_address(stepwell, data_dir, monkeypatch) -> None:
+def test_keys_are_not_managed_through_the_services_address(stepwell, server, monkeypatch) -> None:
     assert stepwell("keys", "list").code == 0
-    server = EmbeddedPostgres(data_dir)
     monkeypatch.setenv("DATABASE_URL", server.service_dsn)
+    monkeypatch.delenv("STEPWELL_MIGRATION_URL", raising=False)
     for command in (("keys", "list"), ("keys", "create", "ana"), ("keys", "revoke", "0123456789ab")):
         ran = stepwell(*command)
         assert ran.code == 2

@@ -81,11 +81,12 @@ async def on_debian(
     await run(server, name, f"CREATE SCHEMA IF NOT EXISTS {schema}", f"CREATE EXTENSION vector SCHEMA {schema}")
     await run(server, name, f"GRANT USAGE ON SCHEMA {schema} TO PUBLIC")
     passwords = {OWNER: debian_servers.PASSWORD, postgres.SERVICE_ROLE: debian_servers.PASSWORD}
-    with through(pooling, "127.0.0.1", server.port, passwords, tls=True) as port:
-        yield Database(
-            *(f"postgresql://{user}:{word}@127.0.0.1:{port}/{name}?sslmode=require" for user, word in passwords.items())
-        )
-    await run(server, "postgres", f"DROP DATABASE {name} WITH (FORCE)")
+    try:
+        with through(pooling, "127.0.0.1", server.port, passwords, tls=True) as port:
+            given = (f"{user}:{word}@127.0.0.1:{port}/{name}?sslmode=require" for user, word in passwords.items())
+            yield Database(*(f"postgresql://{one}" for one in given))
+    finally:
+        await run(server, "postgres", f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def run(server: debian_servers.Server, database: str, *statements: str) -> None:
