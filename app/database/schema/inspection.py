@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection
 
 from app import errors
 from app.database import addresses, driver_errors, sql, transactions
+from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
 from app.database.schema import citus, tables
 
 _HNSW = {name: str(value) for name, value in tables.HNSW.items()}
@@ -155,8 +156,7 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
     base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
     if "." in base_type:  # then operators of vectors are not found either
-        schema = base_type.partition(".")[0]
-        return [f"the search_path of this role or database lacks pgvector's schema {schema}: add it with ALTER ROLE"]
+        return [_off_path(*connection.execute(_VECTORS).one())]
     if base_type != "vector" or dimension > tables.MOST_VECTOR:
         base_type = "halfvec"
     expected = f"{base_type}({dimension})"
@@ -170,6 +170,24 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
     problems += _index_differences(connection, base_type)
     problems += [f"table {name} has no row-level security or no policy" for name in unprotected]
     return problems + citus.differences(connection)
+
+
+_VECTORS = sql.inline(
+    """
+    SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'USAGE') AS may_use
+    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
+    """
+)
+
+
+def _off_path(schema: str, may_use: bool) -> str:
+    """Why the names in pgvector's schema are not found."""
+    if may_use:
+        return f"the search_path of this role or database lacks pgvector's schema {schema}: add it with ALTER ROLE"
+    roles = f"{SERVICE_ROLE}, {RESTRICTED_ROLE}"
+    return (
+        f"this role may not use pgvector's schema {schema}: run as its owner GRANT USAGE ON SCHEMA {schema} TO {roles}"
+    )
 
 
 _PROTECTED = sql.inline(

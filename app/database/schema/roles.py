@@ -28,9 +28,9 @@ BACKSTOPS = {"statement_timeout": "10min", "lock_timeout": "1min", "idle_in_tran
 
 
 def restrict(owner: Connection) -> None:
-    """Set the role's timeouts and revoke privileges of PUBLIC; only differences are changed.
+    """Set the role's timeouts, revoke privileges of PUBLIC, and grant what PUBLIC lacks; only differences are changed.
 
-    Neither is part of a dump or of a copied database, so this runs at each upgrade. If the connected role lacks the
+    None of it is part of a dump or of a copied database, so this runs at each upgrade. If the connected role lacks the
     privilege, a warning is logged with the statement to run.
     """
     binds = {"role": SERVICE_ROLE, "names": list(BACKSTOPS), "settings": list(BACKSTOPS.values())}

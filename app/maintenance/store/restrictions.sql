@@ -1,4 +1,4 @@
--- Lists the statements that are still required to restrict the service's role.
+-- Lists the statements that are still required to restrict the service's role, and to let it in.
 -- Privileges of PUBLIC are revoked only if no other role is affected: every other role that may log in is a superuser
 -- or the connected role, which must own the database.
 -- Columns: statement.
@@ -44,6 +44,19 @@ FROM pg_proc AS p
 CROSS JOIN sole_login_role
 WHERE p.pronamespace = CAST('pg_catalog' AS regnamespace) AND p.proname ~ '^(lo_.+|loread|lowrite)$'
   AND has_function_privilege(:role, p.oid, 'EXECUTE') AND pg_has_role(current_user, p.proowner, 'USAGE')
+UNION ALL
+-- By default PUBLIC has these two. The owner of the database or the schema gives them to the roles where it has not.
+SELECT format('GRANT CONNECT ON DATABASE %I TO %I', d.datname, s.rolname)
+FROM service AS s
+JOIN pg_database AS d ON d.datname = current_database()
+WHERE NOT has_database_privilege(s.oid, d.oid, 'CONNECT') AND has_database_privilege(d.oid, 'CONNECT WITH GRANT OPTION')
+UNION ALL
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, r.rolname)
+FROM pg_extension AS e
+JOIN pg_namespace AS n ON n.oid = e.extnamespace
+JOIN pg_roles AS r ON r.rolname IN (:role, 'stepwell_restricted')
+WHERE e.extname = 'vector' AND NOT has_schema_privilege(r.oid, n.oid, 'USAGE')
+  AND has_schema_privilege(n.oid, 'USAGE WITH GRANT OPTION')
 UNION ALL
 -- Which roles are members of one another is not part of a dump. The role must not be inherited: its policies would apply.
 SELECT w.statement

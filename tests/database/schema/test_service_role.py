@@ -4,14 +4,16 @@ import hashlib
 from functools import partial
 
 import asyncpg
+import harness
 import pytest
 import sqlalchemy as sa
 
 from app import errors
 from app.access.store import keys
-from app.database import filters
+from app.database import filters, transactions
 from app.database.filter_types import Filters
-from app.database.schema import migration, roles
+from app.database.schema import inspection, migration, roles
+from benchmarks.fake_embedder import FakeEmbedder
 
 FORBIDDEN = [
     "SELECT secret_hash FROM stepwell.api_keys",
@@ -115,6 +117,26 @@ async def test_grants_to_public_are_kept_if_there_are_other_roles(new_database, 
         await service.close()
     finally:
         await owner.execute("DROP ROLE neighbour")
+
+
+async def test_an_upgrade_lets_the_roles_in_where_public_has_no_rights(new_database, template) -> None:
+    made = await new_database(template)
+    await made.fetch(f'REVOKE ALL ON DATABASE "{made.name}" FROM PUBLIC')
+    await made.fetch("REVOKE ALL ON SCHEMA public FROM PUBLIC")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await made.connect("stepwell_service")
+    await made.fetch(f'GRANT CONNECT ON DATABASE "{made.name}" TO stepwell_service')
+    async with transactions.connect(made.service_dsn, pool_size=1) as service:
+        (problem,) = await inspection.differences(service, dimension=64)
+        assert "may not use pgvector's schema public: run as its owner GRANT USAGE ON SCHEMA public TO" in problem
+    await made.fetch(f'REVOKE ALL ON DATABASE "{made.name}" FROM stepwell_service')
+    await migration.upgrade(made.owner_dsn, model="fake", dimension=64)
+    async with transactions.connect(made.service_dsn, pool_size=1) as service:
+        assert await inspection.differences(service, dimension=64) == []
+        tenant = harness.Tenant(service, FakeEmbedder(dimension=64, name="fake"))
+        await tenant.add("Lime mortar sets slowly.", "a.md", metadata={"team": "tide"})
+        tenant.db = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+        assert harness.uris(await tenant.ask("lime")) == ["a.md"]
 
 
 async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(database, owner) -> None:
