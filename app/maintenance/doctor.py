@@ -21,7 +21,10 @@ SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR_FIXED = (0, 8, 4)
 _UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
-_IN_UTF8 = "Restore a backup into a database made with ENCODING 'UTF8' LC_CTYPE 'C.UTF-8' TEMPLATE template0."
+_IN_UTF8 = (
+    "Restore a backup into a database made with ENCODING 'UTF8' LOCALE_PROVIDER libc LC_CTYPE 'C.UTF-8' "
+    "TEMPLATE template0."
+)
 _LATER = "Try again when the server is less busy."
 _NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
 _AS_SERVICE = "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
@@ -116,7 +119,7 @@ async def _postgres(examined: Examined) -> Verdict:
     if server.encoding != "UTF8":
         return "error", f"The database is in {server.encoding}, so most languages cannot be stored.", _IN_UTF8
     if server.ascii_case:
-        return "warning", "The database's LC_CTYPE is C, so sorted lists tell Ä from ä.", _IN_UTF8
+        return "warning", "The database's locale is C, so sorted lists tell Ä from ä.", _IN_UTF8
     return "ok", f"Postgres {server.version}"
 
 

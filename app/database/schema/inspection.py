@@ -96,6 +96,10 @@ async def embedding(database: transactions.Database) -> tuple[str, int] | None:
         return None if row is None else (row.model, row.dimension)
 
 
+_AS_WRITTEN = sa.text("SET LOCAL quote_all_identifiers = off")
+"""The names of types and operator classes are compared as Postgres writes them by default."""
+
+
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
     """The differences of the schema from this version's, one sentence each.
 
@@ -103,6 +107,7 @@ async def differences(database: transactions.Database, *, dimension: int) -> lis
     row-level security, and tables with another distribution.
     """
     async with database.shared() as connection:
+        await connection.execute(_AS_WRITTEN)
         return await connection.run_sync(_compare, dimension)
 
 

@@ -4,8 +4,10 @@
 SELECT CAST(current_setting('server_version_num') AS integer) AS version_num,
        current_setting('server_version') AS version,
        current_setting('server_encoding') AS encoding,
-       (SELECT d.datlocprovider = 'c' AND d.datctype IN ('C', 'POSIX') FROM pg_database AS d
-        WHERE d.datname = current_database()) AS ascii_case,
+       -- In another encoding the letter is A: not every one has Ä.
+       (SELECT lower(l.letter) = l.letter
+        FROM (SELECT chr(CASE current_setting('server_encoding') WHEN 'UTF8' THEN 196 ELSE 65 END) AS letter) AS l
+       ) AS ascii_case,
        (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
        CAST(current_user AS text) AS role, r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
        EXISTS (

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from uuid import uuid4
 
 import asyncpg
 import harness
@@ -121,6 +122,34 @@ async def test_versions_are_judged_as_numbers(version_num, vector, name, level):
     server = inspection.ServerFacts(version_num, "x", "UTF8", False, vector, "r", False, False, False, True, True, 0)
     examined = doctor.Examined(None, server, Expected("fake", 64, many_users=True))
     assert (await dict(doctor.SERVER_CHECKS)[name](examined))[0] == level
+
+
+@pytest.mark.parametrize(
+    ("locale", "level"),
+    [
+        ("LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'", "ok"),
+        ("LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C'", "warning"),
+        ("LOCALE_PROVIDER libc LOCALE 'C'", "warning"),
+        ("LOCALE_PROVIDER libc LOCALE 'C' ENCODING 'SQL_ASCII'", "error"),
+        ("LOCALE_PROVIDER libc LOCALE 'C' ENCODING 'EUC_JP'", "error"),
+    ],
+)
+async def test_a_locale_whose_lower_case_is_of_ascii_alone_is_named(address, owner, locale, level):
+    if owner.get_server_version() < (17,) and "builtin" in locale:
+        pytest.skip("Postgres has no builtin locales before 17")
+    name = f"test_{uuid4().hex}"
+    await owner.execute(f"CREATE DATABASE {name} TEMPLATE template0 {locale}")
+    async with transactions.connect(address.server.dsn(user=postgres.OWNER, database=name), pool_size=1) as database:
+        finding = (await found(database, Expected("fake", 64, many_users=False)))["postgres"]
+    await owner.execute(f"DROP DATABASE {name}")
+    assert (finding.level, "LC_CTYPE" in (finding.message + finding.fix)) == (level, level != "ok")
+
+
+async def test_names_are_compared_where_the_database_quotes_them_all(new_database, template):
+    address = await new_database(template)
+    await address.fetch(f'ALTER DATABASE "{address.name}" SET quote_all_identifiers = on')
+    async with transactions.connect(address.service_dsn, pool_size=1) as database:
+        assert (await found(database, Expected("fake", 64, many_users=True)))["schema"].level == "ok"
 
 
 async def test_a_search_path_without_pgvector_is_named(new_database, template):
