@@ -159,3 +159,10 @@ def stepwell(
         monkeypatch.setenv("DATABASE_URL", server.service_dsn)
         monkeypatch.setenv("STEPWELL_MIGRATION_URL", server.owner_dsn)
     return run_command
+
+
+@pytest.fixture
+def on_embedded(stepwell: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the commands of a test that is about the embedded server run on it in any case."""
+    for name in ("DATABASE_URL", "STEPWELL_MIGRATION_URL"):
+        monkeypatch.delenv(name, raising=False)

@@ -199,6 +199,7 @@ def test_a_host_that_this_machine_lacks_is_named_before_the_database_is_opened(
     assert "This machine has no address 192.0.2.1. (STEPWELL_HOST)" in _plain(ran.err)
 
 
+@pytest.mark.usefixtures("on_embedded")
 def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(stepwell, monkeypatch) -> None:
     monkeypatch.setenv("STEPWELL_DATA_DIR", "/dev/null")
     ran = stepwell("stats")

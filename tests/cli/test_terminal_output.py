@@ -38,7 +38,7 @@ def user(data_dir: Path) -> str:
 
 
 @pytest.fixture
-def hostile(stepwell: Stepwell, data_dir: Path, user: str, tmp_path: Path) -> dict[str, Any]:
+def hostile(on_embedded: None, stepwell: Stepwell, data_dir: Path, user: str, tmp_path: Path) -> dict[str, Any]:
     """A user whose stored texts have control characters in every place that a command shows."""
     folder = tmp_path / "notes"
     folder.mkdir()

@@ -149,8 +149,8 @@ def test_the_command_is_absolute_where_the_shell_finds_the_program_in_a_relative
     assert commands.Launch(None, "local", None, external=False).command() == [f"{tmp_path}/bin/stepwell", "mcp"]
 
 
+@pytest.mark.usefixtures("on_embedded")
 def test_the_printed_configuration_of_claude_code_is_a_command(stepwell, monkeypatch, tmp_path) -> None:
-    monkeypatch.delenv("DATABASE_URL", raising=False)
     assert "claude mcp add stepwell -- /" in stepwell("mcp", "--print-config", "claude-code").out
     for given in ("https://search.example", "https://search.example/", "https://search.example/mcp"):
         remote = stepwell("mcp", "--print-config", "claude-code", "--url", given).out

@@ -184,6 +184,7 @@ def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
     assert [reason for _path, reason in summary.failures] == ["It belongs to a Postgres server."] * 2
 
 
+@pytest.mark.usefixtures("on_embedded")
 def test_a_data_folder_inside_the_folder_is_left_out_and_said_to_be(stepwell: Stepwell, data_dir: Path) -> None:
     (data_dir.parent / "note.md").write_text("Lime mortar sets slowly.")
     ran = stepwell("ingest", data_dir.parent)

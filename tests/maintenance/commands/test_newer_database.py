@@ -36,7 +36,7 @@ async def _set_revision(data_dir: Path, revision: str | None) -> None:
         await server_folders.fetch(server, "UPDATE stepwell.alembic_version SET version_num = $1", revision)
 
 
-@pytest.mark.usefixtures("newer")
+@pytest.mark.usefixtures("newer", "on_embedded")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_names_both_versions_and_the_way_out(stepwell, command: str) -> None:
     ran = stepwell(*command.split())
