@@ -70,7 +70,7 @@ def pgvector(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
-_NOT_LEAKPROOF = sql.inline(
+NOT_LEAKPROOF = sql.inline(
     """
     SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name
     FROM pg_proc AS p
@@ -85,7 +85,7 @@ _NOT_LEAKPROOF = sql.inline(
 async def not_leakproof(database: transactions.Database) -> list[str]:
     """The functions of operators that are not leakproof and so use no index, as ALTER FUNCTION names them."""
     async with database.shared() as connection:
-        return list(await connection.scalars(_NOT_LEAKPROOF))
+        return list(await connection.scalars(NOT_LEAKPROOF))
 
 
 async def embedding(database: transactions.Database) -> tuple[str, int] | None:

@@ -139,6 +139,15 @@ async def test_an_upgrade_lets_the_roles_in_where_public_has_no_rights(new_datab
         assert harness.uris(await tenant.ask("lime")) == ["a.md"]
 
 
+async def test_an_upgrade_by_a_superuser_marks_functions_that_a_dump_has_not_kept_as_leakproof(new_database, template):
+    made = await new_database(template)
+    await made.fetch("ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF")
+    async with transactions.connect(made.service_dsn, pool_size=1) as service:
+        assert await inspection.not_leakproof(service) == ["jsonb_contains(jsonb,jsonb)"]
+        await migration.upgrade(made.owner_dsn, model="fake", dimension=64)
+        assert await inspection.not_leakproof(service) == []
+
+
 async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(database, owner) -> None:
     secret = hashlib.sha256(b"secret").digest()
     add = "INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes) VALUES ($1, 'ana', $2, '{search}')"
