@@ -38,8 +38,11 @@ def user(data_dir: Path) -> str:
 
 
 @pytest.fixture
-def hostile(on_embedded: None, stepwell: Stepwell, data_dir: Path, user: str, tmp_path: Path) -> dict[str, Any]:
+def hostile(
+    stepwell: Stepwell, server: EmbeddedPostgres, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
     """A user whose stored texts have control characters in every place that a command shows."""
+    monkeypatch.setenv("STEPWELL_SOURCE_ROOTS", str(tmp_path))
     folder = tmp_path / "notes"
     folder.mkdir()
     note = "---\nteam: masons\n---\n# Lime\n\nAna Silva says that lime sets."
@@ -58,11 +61,11 @@ def hostile(on_embedded: None, stepwell: Stepwell, data_dir: Path, user: str, tm
     ):
         if command[0] in capability.commands():
             assert stepwell(*command, "--user", user).code == 0
-    asyncio.run(_corrupt(data_dir, user))
+    asyncio.run(_corrupt(server, user))
     return hit
 
 
-async def _corrupt(data_dir: Path, user: str) -> None:
+async def _corrupt(server: EmbeddedPostgres, user: str) -> None:
     """Appends HOSTILE to the stored texts, as a version without checks, or another program, would have stored them."""
     changes = [
         f"{table} SET {column} = coalesce({column}, '') || $2"
@@ -71,7 +74,7 @@ async def _corrupt(data_dir: Path, user: str) -> None:
     ]
     for change in (*changes, "jobs SET status = 'failed', error = $2, finished_at = now()"):
         statement = f"UPDATE stepwell.{change} WHERE user_id = $1"
-        await server_folders.fetch(EmbeddedPostgres(data_dir), statement, user, HOSTILE)
+        await server_folders.fetch(server, statement, user, HOSTILE)
 
 
 def test_no_command_prints_a_control_character_of_stored_text(stepwell, hostile, user, tmp_path, monkeypatch) -> None:

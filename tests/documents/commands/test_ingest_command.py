@@ -186,6 +186,7 @@ def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("on_embedded")
 def test_a_data_folder_inside_the_folder_is_left_out_and_said_to_be(stepwell: Stepwell, data_dir: Path) -> None:
+    assert stepwell("db", "check").code == 0  # the embedded server has a folder
     (data_dir.parent / "note.md").write_text("Lime mortar sets slowly.")
     ran = stepwell("ingest", data_dir.parent)
     assert (ran.code, "Left out 1 of a Postgres server: data/postgres/" in ran.err) == (0, True), ran.err
