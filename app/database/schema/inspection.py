@@ -174,9 +174,20 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
     unprotected = sorted({table.name for table in tables.of_users()} - protected)
     problems += _index_differences(connection, base_type)
     problems += [f"table {name} has no row-level security or no policy" for name in unprotected]
+    if connection.scalar(_INHERITS, {"role": SERVICE_ROLE, "restricted": RESTRICTED_ROLE}):
+        problems.append(
+            f"{SERVICE_ROLE} inherits {RESTRICTED_ROLE}, whose policies then refuse its writes: run `stepwell db "
+            "upgrade` as a superuser or as the role that granted it"
+        )
     return problems + citus.differences(connection)
 
 
+_INHERITS = sql.inline(
+    """
+    SELECT pg_has_role(s.oid, r.oid, 'USAGE') FROM pg_roles AS s CROSS JOIN pg_roles AS r
+    WHERE s.rolname = :role::name AND NOT s.rolsuper AND r.rolname = :restricted::name
+    """
+)
 _VECTORS = sql.inline(
     """
     SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'USAGE') AS may_use

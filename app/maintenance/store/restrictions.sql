@@ -5,7 +5,7 @@
 -- :role text  the service's role
 -- :names text[]  settings of the role
 -- :settings text[]  values of the settings
-WITH service AS (SELECT r.oid, r.rolname, r.rolconfig FROM pg_roles AS r WHERE r.rolname = :role),
+WITH service AS (SELECT r.oid, r.rolname, r.rolconfig, r.rolsuper FROM pg_roles AS r WHERE r.rolname = :role),
 sole_login_role AS (
     SELECT FROM service
     WHERE NOT EXISTS (
@@ -70,3 +70,4 @@ CROSS JOIN LATERAL (
            || CASE WHEN g.optional THEN ' WITH INHERIT FALSE, SET TRUE' ELSE '' END
 ) AS w
 WHERE NOT EXISTS (SELECT FROM pg_auth_members AS m WHERE m.roleid = r.oid AND m.member = s.oid)
+   OR (pg_has_role(s.oid, r.oid, 'USAGE') AND NOT s.rolsuper)

@@ -139,6 +139,22 @@ async def test_an_upgrade_lets_the_roles_in_where_public_has_no_rights(new_datab
         assert harness.uris(await tenant.ask("lime")) == ["a.md"]
 
 
+async def test_a_service_that_inherits_the_restricted_role_is_refused_until_an_upgrade(upgraded, owner) -> None:
+    inherits = ("ALTER ROLE stepwell_service INHERIT", "GRANT stepwell_restricted TO stepwell_service")
+    if owner.get_server_version() >= (16,):
+        inherits = (f"{inherits[1]} WITH INHERIT TRUE",)
+    await owner.execute("; ".join(inherits))
+    async with transactions.connect(upgraded.service_dsn, pool_size=1) as service:
+        try:
+            (problem,) = await inspection.differences(service, dimension=64)
+        finally:
+            await migration.upgrade(upgraded.owner_dsn, model="fake", dimension=64)
+        assert problem.startswith(
+            "stepwell_service inherits stepwell_restricted, whose policies then refuse its writes:"
+        )
+        assert await inspection.differences(service, dimension=64) == []
+
+
 async def test_an_upgrade_by_a_superuser_marks_functions_that_a_dump_has_not_kept_as_leakproof(new_database, template):
     made = await new_database(template)
     await made.fetch("ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF")
