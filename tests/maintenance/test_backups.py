@@ -130,10 +130,13 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     assert await rows(other) == await rows(address)
 
 
-async def test_a_restore_may_take_longer_than_statements_of_its_role(address, new_database, template, tmp_path):
+@pytest.mark.parametrize("limit", ["statement_timeout", "transaction_timeout"])
+async def test_a_restore_may_take_longer_than_statements_of_its_role(address, new_database, template, tmp_path, limit):
+    if not await address.fetch("SELECT FROM pg_settings WHERE name = $1", limit):
+        pytest.skip("Postgres limits the time of transactions from 17 on")
     file, other = tmp_path / "a.dump", await new_database(template)
     await backup.create(file, access=access(address))
-    await other.fetch(f'ALTER DATABASE "{other.name}" SET statement_timeout = 150')
+    await other.fetch(f'ALTER DATABASE "{other.name}" SET {limit} = 150')
     for step in (storage.load, lambda access, _file: storage.vacuum(access.dsn)):
         async with waiting_for_a_lock(other, step(access(other), file), for_ms=300) as running:
             pass
@@ -156,8 +159,10 @@ async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_rea
 async def waiting_for_a_lock(address, step, *, for_ms):
     """A task of the step, once it has waited so long for the lock of a table, which is held until the block ends."""
     waits = f"wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '{for_ms} ms'"
-    holder, watcher = [await address.connect(statement_timeout="0") for _ in range(2)]
+    holder, watcher = [await address.connect() for _ in range(2)]
     try:
+        for connection in (holder, watcher):
+            await connection.execute(migration.UNLIMITED.format("false"))
         await holder.execute("BEGIN; LOCK TABLE stepwell.documents IN ACCESS EXCLUSIVE MODE")
         running = asyncio.create_task(step)
         waiting = f"SELECT 1 FROM pg_stat_activity WHERE {waits}"

@@ -78,10 +78,14 @@ async def test_two_upgrades_at_once_make_a_database_that_is_accepted_and_another
     assert schema_dump.dump(empty) == before
 
 
-async def test_an_upgrade_has_time_also_where_the_server_limits_that_of_statements(empty) -> None:
-    await empty.fetch(f"ALTER DATABASE {empty.name} SET statement_timeout = '30s'")
-    shown = sa.text("SHOW statement_timeout")
-    assert await migration.on_connection(empty.owner_dsn, lambda owner: owner.scalar(shown)) == "0"
+async def test_an_upgrade_has_time_also_where_the_server_limits_that_of_statements_and_transactions(empty) -> None:
+    limits = sa.text("SELECT name FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')")
+    shown = sa.text("SELECT DISTINCT setting FROM pg_settings WHERE name = ANY (:names)")
+    names = await migration.on_connection(empty.owner_dsn, lambda owner: owner.scalars(limits).all())
+    assert "statement_timeout" in names
+    for name in names:
+        await empty.fetch(f"ALTER DATABASE {empty.name} SET {name} = '30s'")
+    assert await migration.on_connection(empty.owner_dsn, lambda owner: owner.scalar(shown, {"names": names})) == "0"
 
 
 async def test_alembic_in_a_checkout_takes_the_steps_of_db_upgrade(empty, monkeypatch) -> None:

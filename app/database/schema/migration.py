@@ -23,6 +23,14 @@ if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, wh
 _Returned = TypeVar("_Returned")
 WRITES_END_S = 60
 """Running writes must end within this many seconds. New writes wait meanwhile."""
+UNLIMITED = """
+SELECT set_config(s.name, '0', {}) FROM pg_settings AS s
+WHERE s.name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout');
+"""
+"""Lifts the time limits of the role and the database, until the end of the transaction if `true` is filled in.
+
+Postgres has the second from 17 on.
+"""
 _LOCK = 7_236_411_902
 BASELINE = "0040"
 """The earliest revision that this version can upgrade."""
@@ -106,7 +114,7 @@ async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Re
     try:
         with driver_errors.explaining():
             async with engine.begin() as connection:
-                await connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
+                await connection.execute(sa.text(UNLIMITED.format("true")))
                 return await connection.run_sync(run)
     finally:
         await engine.dispose()

@@ -27,7 +27,7 @@ from app import errors
 from app.database import addresses, driver_errors, sql, sqlalchemy_engines, transactions
 from app.database.embedded import embedded_programs
 from app.database.embedded.postgres import SERVICE_ROLE
-from app.database.schema import citus, tables
+from app.database.schema import citus, migration, tables
 
 LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
@@ -160,8 +160,8 @@ async def _send_script(reader: Process, writer: Process) -> None:
     """Pipe pg_restore's output to psql in one transaction, committed only if pg_restore read the whole file."""
     assert reader.stdout
     assert writer.stdin
-    limits = f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{LOCK_WAIT_S}s';"
-    before = f"BEGIN; {limits} DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
+    limits = f"{migration.UNLIMITED.format('false')} SET lock_timeout = '{LOCK_WAIT_S}s';"
+    before = f"{limits} BEGIN; DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
@@ -209,7 +209,7 @@ async def vacuum(dsn: str) -> None:
         with driver_errors.explaining():
             async with engine.connect() as connection:
                 driver: Any = (await connection.get_raw_connection()).driver_connection
-                await driver.execute("SET statement_timeout = 0")
+                await driver.execute(migration.UNLIMITED.format("false"))
                 for table in tables.complete().sorted_tables:
                     await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
