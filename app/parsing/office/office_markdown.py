@@ -213,7 +213,7 @@ def _find_columns(grid: Grid, texts: Sequence[list[str]]) -> list[int]:
 
 
 def _find_owner(slot: CellSlot) -> tuple[int | None, int | None]:
-    """The first of the places that the cell covers that covers this one."""
+    """The place of the cell that covers this one."""
     return slot.origin_row, slot.origin_col
 
 

@@ -93,10 +93,10 @@ _DRAWN = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _LEVEL = f"{_TEXT}outline-level"
 _CONTROL = _DRAWN.replace("*", "control")
+"""An element, and its attribute with the id of a field of a form."""
 _GROUP, _FRAME_TAG, _TEXT_BOX, _IMAGE = (_DRAWN.replace("*", name) for name in ("g", "frame", "text-box", "image"))
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}table"
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
-"""An element, and its attribute with the id of a field of a form."""
 _MAIN_STREAM, _WORD_97 = "WordDocument\0".encode("utf-16-le"), b"\xec\xa5"
 """The name of the main stream in the directory of a DOC, and how the stream begins."""
 _SHIFT, _LARGEST_SHIFT, _ENTRY, _FIRST_SECTOR, _LENGTHS = 30, 16, 128, 116, range(0x54, 0x6C)
