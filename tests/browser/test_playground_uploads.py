@@ -90,6 +90,7 @@ async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(pa
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url) if request.url.endswith("/upload") else None)
     await page.locator("nav a[href='#documents']").click()
+    await page.bring_to_front()  # Chromium reads a folder for no other
     await page.locator("#folder").set_input_files(folder)
     await page.get_by_text("3 of 4 files are stored. 6 hidden or generated ones are left out.").wait_for()
     shown = await page.locator("#uploads strong").all_inner_texts()
