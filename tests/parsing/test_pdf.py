@@ -49,6 +49,12 @@ def test_a_heading_is_where_the_outline_leads_not_in_a_running_header_that_repea
     assert "## 2 CURRENTS" not in document.text
 
 
+def test_a_large_formula_is_no_heading() -> None:
+    lines = [PageLine("The wind blows from the west in the morning.", 10.0), PageLine("2 √𝜋", 14.0, begins=True)]
+    assert pdf_headings.find([[*lines, *lines[:1] * 8]], ()) == {}
+    assert pdf_headings.find([[*lines[:1], PageLine("Wind √2", 14.0, begins=True), *lines[:1] * 8]], ()) != {}
+
+
 def test_letters_that_are_sheared_to_be_italic_stay_in_their_line(read: Read) -> None:
     drawn = Canvas("")
     for line, text in enumerate(("The wind is", "It calms at night.")):

@@ -25,6 +25,7 @@ MAX_LINES = 3
 """Most lines of a heading."""
 _NO_HEADING = re.compile(r"(?i)[.,;-]$|\.\s?\.\s?\.|^(?:fig|tab|abb)\w*\.?\s*\d|^[図图表]\s*\d")
 """A bold line that is a sentence, an entry of a table of contents, or the caption of a figure or table."""
+_FORMULA = re.compile("[\U0001d400-\U0001d7ff]")
 FONT_LEVELS = 4
 TITLE_LEVEL, FIRST_LEVEL, LAST_LEVEL = 1, 2, 6
 
@@ -171,9 +172,10 @@ def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int,
 
 
 def _is_mostly_letters(text: str) -> bool:
-    """Whether a line is words after its number, not a formula or a date."""
+    """Whether a line is words after its number, not a formula or a date. Italic letters of formulas are no words."""
     words = text.lstrip("0123456789. §")
-    return 0 < len(words) - words.count(" ") <= 2 * sum(map(str.isalpha, words))
+    letters = filter(str.isalpha, words if words.isascii() else _FORMULA.sub("", words))
+    return 0 < len(words) - words.count(" ") <= 2 * sum(1 for _ in letters)
 
 
 def _round(size: float) -> float:
