@@ -173,8 +173,9 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
 
 _VECTORS = sql.inline(
     """
-    SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database,
-           e.extversion AS version
+    SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'USAGE') AS may_use,
+           to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database,
+           quote_ident(current_user) AS role, e.extversion AS version
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
     """
 )
@@ -198,6 +199,11 @@ def _prepare(connection: Connection) -> None:
     if vectors is None:
         _install_vectors(connection)
         vectors = connection.execute(_VECTORS).one()
+    if not vectors.may_use:
+        raise errors.SchemaMismatch(
+            f"This role may not use pgvector's schema {vectors.schema}: run as the schema's owner GRANT USAGE ON "
+            f"SCHEMA {vectors.schema} TO {vectors.role} WITH GRANT OPTION."
+        )
     if not vectors.found:
         raise errors.SchemaMismatch(
             f"pgvector is in the schema {vectors.schema}, which is not on the search path: run ALTER DATABASE "

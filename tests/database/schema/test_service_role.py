@@ -2,6 +2,7 @@
 
 import hashlib
 from functools import partial
+from uuid import uuid4
 
 import asyncpg
 import harness
@@ -137,6 +138,27 @@ async def test_an_upgrade_lets_the_roles_in_where_public_has_no_rights(new_datab
         await tenant.add("Lime mortar sets slowly.", "a.md", metadata={"team": "tide"})
         tenant.db = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
         assert harness.uris(await tenant.ask("lime")) == ["a.md"]
+
+
+async def test_an_owner_who_may_not_use_the_schema_of_pgvector_is_told_what_to_run(new_database, owner) -> None:
+    made, role = await new_database(), f"owner_{uuid4().hex}"
+    await owner.execute(f"CREATE ROLE {role} LOGIN; ALTER DATABASE {made.name} OWNER TO {role}")
+    await made.fetch(f"ALTER DATABASE {made.name} SET search_path = public, apart")
+    await made.fetch("CREATE SCHEMA apart")
+    await made.fetch("CREATE EXTENSION vector SCHEMA apart")
+    dsn = made.server.dsn(user=role, database=made.name)
+    try:
+        with pytest.raises(
+            errors.SchemaMismatch, match=f"run as the schema's owner (GRANT .* TO {role} .*)\\.$"
+        ) as refused:
+            await migration.upgrade(dsn, model="fake", dimension=64)
+        await made.fetch(refused.value.message.partition("owner ")[2].rstrip("."))
+        await migration.upgrade(dsn, model="fake", dimension=64)
+        async with transactions.connect(made.service_dsn, pool_size=1) as service:
+            assert await inspection.differences(service, dimension=64) == []
+    finally:
+        await owner.execute(f"DROP DATABASE {made.name} WITH (FORCE)")
+        await owner.execute(f"DROP ROLE {role}")
 
 
 async def test_a_service_that_inherits_the_restricted_role_is_refused_until_an_upgrade(upgraded, owner) -> None:
