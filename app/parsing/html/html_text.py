@@ -79,6 +79,8 @@ _LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*(lower|upper)-(alpha|latin
 _NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields whose value nobody has written."""
 _PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
+_LONGEST_LABEL = 20
+"""Most elements and texts in a link that is read as a mark."""
 _NOTE_LABEL = re.compile(r"\s*(?:\d{1,4}|[ivxlc]{1,8}|[*†‡§]{1,4})\s*")
 _PERMALINK_MARKS = " ¶\uf0c1"
 """What Sphinx shows beside a heading."""
@@ -178,7 +180,9 @@ def _is_apart(link: Any, event: str) -> bool:
     above = link.getprevious()
     if event == "start":
         return above is not None and above.tag == "a" and not above.tail
-    if not _leads_to_note(link.get("href"), "".join(link.itertext())):
+    inner = itertools.islice(link.iter(), _LONGEST_LABEL)
+    label = "".join(text for one in inner for text in (one.text, None if one is link else one.tail) if text)
+    if not _leads_to_note(link.get("href"), label):
         return False
     while not link.tail and link.getparent().tag in _RAISED and _is_first(link):
         link = link.getparent()
@@ -305,7 +309,7 @@ def _name_landmarks(soup: BeautifulSoup) -> None:
 def _unlink(soup: BeautifulSoup) -> None:
     """Remove the links of places to themselves, separate links side by side, and make one line of each heading."""
     for link in soup.find_all("a"):
-        if link.get_text().strip() == "¶":  # in definitions too; other marks may be a part of the text there
+        if _label(link).strip() == "¶":  # in definitions too; other marks may be a part of the text there
             link.decompose()
         elif (isinstance(link.next_sibling, Tag) and link.next_sibling.name == "a") or _is_label(link):
             link.append(" ")
@@ -321,9 +325,20 @@ def _unlink(soup: BeautifulSoup) -> None:
 
 def _is_label(link: Tag) -> bool:
     """Whether a link is the number of a note before its text, without a space between them."""
-    if not _leads_to_note(link.get("href"), link.get_text()) or _beside(link, "previous_sibling").strip():
+    if not _leads_to_note(link.get("href"), _label(link)) or _beside(link, "previous_sibling").strip():
         return False
     return _beside(link, "next_sibling")[:1].isalnum()
+
+
+def _label(link: Tag) -> str:
+    """The text of a link, of which only the beginning is read: links in links would take quadratic time."""
+    texts: list[str] = []
+    pending: list[Any] = [link]
+    for _ in range(_LONGEST_LABEL):
+        one = pending.pop() if pending else ""
+        pending += reversed(one.contents[:_LONGEST_LABEL]) if isinstance(one, Tag) else ()
+        texts += [one] if type(one) is NavigableString else ()
+    return "".join(texts)
 
 
 def _leads_to_note(href: object, label: str) -> bool:
