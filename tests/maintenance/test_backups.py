@@ -42,6 +42,14 @@ async def rows(address) -> dict[str, list[str]]:
     }
 
 
+@pytest.fixture(scope="module")
+async def some_backup(address, tmp_path_factory):
+    """A backup of the module's database, for tests to which its contents do not matter."""
+    file = tmp_path_factory.mktemp("backup") / "some.dump"
+    await backup.create(file, access=access(address))
+    return file
+
+
 @pytest.fixture
 async def tenant(address, user):
     """A user's view of a database that no service keeps connections to."""
@@ -131,24 +139,20 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
 
 
 @pytest.mark.parametrize("limit", ["statement_timeout", "transaction_timeout"])
-async def test_a_restore_may_take_longer_than_statements_of_its_role(address, new_database, template, tmp_path, limit):
-    if not await address.fetch("SELECT FROM pg_settings WHERE name = $1", limit):
+async def test_a_restore_may_take_longer_than_statements_of_its_role(some_backup, new_database, template, limit):
+    other = await new_database(template)
+    if not await other.fetch("SELECT FROM pg_settings WHERE name = $1", limit):
         pytest.skip("Postgres limits the time of transactions from 17 on")
-    file, other = tmp_path / "a.dump", await new_database(template)
-    await backup.create(file, access=access(address))
     await other.fetch(f'ALTER DATABASE "{other.name}" SET {limit} = 150')
     for step in (storage.load, lambda access, _file: storage.vacuum(access.dsn)):
-        async with waiting_for_a_lock(other, step(access(other), file), for_ms=300) as running:
+        async with waiting_for_a_lock(other, step(access(other), some_backup), for_ms=300) as running:
             pass
         await running
 
 
-async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_read(
-    address, new_database, template, tmp_path
-):
-    file, other = tmp_path / "a.dump", await new_database(template)
-    await backup.create(file, access=access(address))
-    async with waiting_for_a_lock(other, storage.load(access(other), file), for_ms=0) as running:
+async def test_a_restore_whose_connection_ends_says_so_although_its_file_was_read(some_backup, new_database, template):
+    other = await new_database(template)
+    async with waiting_for_a_lock(other, storage.load(access(other), some_backup), for_ms=0) as running:
         ended = "datname = current_database() AND application_name = 'psql'"
         await other.fetch(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ended}")
         with pytest.raises(errors.BackupFailed, match="connection to server was lost"):
@@ -193,14 +197,13 @@ async def test_a_backup_of_a_schema_that_this_version_does_not_know_is_refused(
         await restored(file, await new_database())
 
 
-async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refused(address, new_database, tmp_path):
-    file = tmp_path / "a.dump"
-    await backup.create(file, access=access(address))
+async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refused(some_backup, new_database, tmp_path):
+    empty, file = await new_database(), tmp_path / "a.dump"
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_EMBEDDER"):
-        await backup.load(file, access=access(await new_database()), embedding=("another", 384))
+        await backup.load(some_backup, access=access(empty), embedding=("another", 384))
     file.write_text("not a dump")
     with pytest.raises(errors.BadRequest, match="not a readable backup"):
-        await restored(file, await new_database())
+        await restored(file, empty)
 
 
 async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_database, tmp_path):
@@ -345,32 +348,33 @@ async def ordinary(address, made):
         await owner.close()
 
 
-@pytest.mark.parametrize("creates_roles", [True, False])
 async def test_an_owner_restores_keys_with_filters_on_a_server_without_the_roles(
-    creates_roles, tenant, address, new_database, tmp_path
+    tenant, address, new_database, tmp_path
 ):
     await tenant.add("Lime mortar sets slowly.", metadata={"team": "tide"})
     await tenant.add("Lime is burnt in a kiln.", metadata={"team": "coast"})
-    made, file = await new_database(), tmp_path / "a.dump"
+    file = tmp_path / "a.dump"
     # Databases that are older than the parameter in `db distribute` have it without Citus.
     await address.fetch("ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off")
     await backup.create(file, access=access(address))
     before = await rows(address)
-    async with ordinary(address, made) as superuser:
-        own = Access(made.server.dsn(user="ordinary", database=made.name), {"PATH": os.environ["PATH"]})
-        with pytest.raises(errors.SchemaMismatch) as refused:
-            await backup.load(file, access=own, embedding=EMBEDDING)
-        _, _, missing = refused.value.message.partition("run as a superuser ")
-        granted = "GRANT stepwell_restricted TO stepwell_service"
-        if superuser.get_server_version() >= (16,):
-            granted += " WITH INHERIT FALSE, SET TRUE"
-        else:
-            granted = f"ALTER ROLE stepwell_service NOINHERIT; {granted}"
-        assert missing == (f"CREATE ROLE stepwell_service LOGIN; CREATE ROLE stepwell_restricted NOLOGIN; {granted};")
-        await superuser.execute("ALTER ROLE ordinary CREATEROLE" if creates_roles else missing)
-        assert (await backup.load(file, access=own, embedding=EMBEDDING)).role_created == creates_roles
-        assert await rows(made) == before
-        async with transactions.connect(made.service_dsn, pool_size=1) as service:
-            seen = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
-            found = await harness.Tenant(seen, tenant.embedder, user_id=tenant.user_id).ask("lime")
-        assert [hit.candidate.content for hit in found.hits] == ["Lime mortar sets slowly."]
+    for creates_roles in (True, False):
+        made = await new_database()
+        async with ordinary(address, made) as superuser:
+            own = Access(made.server.dsn(user="ordinary", database=made.name), {"PATH": os.environ["PATH"]})
+            with pytest.raises(errors.SchemaMismatch) as refused:
+                await backup.load(file, access=own, embedding=EMBEDDING)
+            _, _, missing = refused.value.message.partition("run as a superuser ")
+            granted = "GRANT stepwell_restricted TO stepwell_service"
+            if superuser.get_server_version() >= (16,):
+                granted += " WITH INHERIT FALSE, SET TRUE"
+            else:
+                granted = f"ALTER ROLE stepwell_service NOINHERIT; {granted}"
+            assert missing == f"CREATE ROLE stepwell_service LOGIN; CREATE ROLE stepwell_restricted NOLOGIN; {granted};"
+            await superuser.execute("ALTER ROLE ordinary CREATEROLE" if creates_roles else missing)
+            assert (await backup.load(file, access=own, embedding=EMBEDDING)).role_created == creates_roles
+            assert await rows(made) == before
+            async with transactions.connect(made.service_dsn, pool_size=1) as service:
+                seen = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+                found = await harness.Tenant(seen, tenant.embedder, user_id=tenant.user_id).ask("lime")
+            assert [hit.candidate.content for hit in found.hits] == ["Lime mortar sets slowly."]
