@@ -1,6 +1,7 @@
 """Stored mentions depend only on the documents that are stored now, however extreme their names are."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import linking
@@ -11,6 +12,7 @@ from app import errors
 from app.database import transactions
 from app.documents import document_patches
 from app.documents import operations as documents
+from app.documents.types import Upload
 from app.entities import operations as entities
 from app.entities.linking import mention_refresh
 from app.entities.store import mentions
@@ -62,33 +64,32 @@ async def test_titles_and_names_become_mentions_and_headings_are_stored_separate
     assert ("c", "Lantern Quay", "text", "text", 1) in found, "headings match where texts write them as names"
 
 
-@pytest.mark.parametrize(
-    ("title", "said", "is_name"),
-    [
-        ("Lundby", "They went to Lundby.", True),
-        ("Lundby", "They went to lundby.", False),
-        ("Harbour Light", "It is the old Harbour Light Tower.", True),
-        ("Getting started", "Getting started is easy.", False),
-        ("Appendix", "See the Appendix of it.", False),
-        ("COPY.7.txt", "See COPY.7.txt for more.", False),
-        ("Tests", "They passed the Tests.", False),
-    ],
-)
+USES_OF_TITLES = {
+    "Lundby": "They went to Lundby.",
+    "Ravnholt": "They went to ravnholt.",
+    "Harbour Light": "It is the old Harbour Light Tower.",
+    "Getting started": "Getting started is easy.",
+    "Appendix": "See the Appendix of it.",
+    "COPY.7.txt": "See COPY.7.txt for more.",
+    "Tests": "They passed the Tests.",
+}
+"""Titles, and the text of another document about each; only those of Lundby and Harbour Light use it as a name."""
+
+
+@pytest.mark.parametrize("titles_first", [True, False])
 async def test_a_title_is_an_entity_while_the_text_of_another_document_uses_it_as_a_name(
-    database: Any, title: str, said: str, is_name: bool
+    tenant: Tenant, titles_first: bool
 ) -> None:
-    for order in (("titled", "other"), ("other", "titled")):
-        tenant = Tenant(database)
-        for uri in order:
-            await tenant.add(
-                *((f"All about {title}.", uri) if uri == "titled" else (said, uri)),
-                title=title * (uri == "titled") or "An aside",
-            )
-        await linking.refresh(tenant)
-        assert [one.name for one in await entities.page(tenant.user_id, db=tenant.db, limit=9)] == [title] * is_name
-        await tenant.add("Nothing is left.", "other", title="An aside")
-        await linking.refresh(tenant)
-        assert await entities.page(tenant.user_id, db=tenant.db, limit=9) == []
+    titled = [Upload(f"All about {title}.", uri=title, title=title) for title in USES_OF_TITLES]
+    others = [Upload(said, uri=f"on {title}", title="An aside") for title, said in USES_OF_TITLES.items()]
+    for uploads in (titled, others) if titles_first else (others, titled):
+        await tenant.add_all(uploads)
+    await linking.refresh(tenant)
+    found = await entities.page(tenant.user_id, db=tenant.db, limit=9)
+    assert {one.name for one in found} == {"Lundby", "Harbour Light"}
+    await tenant.add_all(replace(one, content=f"Nothing is left {place}.") for place, one in enumerate(others))
+    await linking.refresh(tenant)
+    assert await entities.page(tenant.user_id, db=tenant.db, limit=9) == []
 
 
 async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Tenant, owner: Any, address: Any) -> None:
