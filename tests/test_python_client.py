@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
@@ -327,10 +328,15 @@ def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> N
         wait.jobs.wait(ID, timeout_s=0)
 
 
-def test_a_job_that_ends_in_the_last_pause_has_ended() -> None:
+def test_a_job_that_ends_in_the_last_pause_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append)
+    monkeypatch.setattr("stepwell_client.waiting.time", clock)
+    monkeypatch.setattr("stepwell_client.client.time", clock)
     states = iter([RUNNING, RUNNING | {"status": "done"}])
     http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, json=next(states))))
     assert Client("http://s", http=http).jobs.wait(ID, timeout_s=0.05).status == "done"
+    assert slept == [0.0, 0.05]
 
 
 class _Stats(BaseHTTPRequestHandler):

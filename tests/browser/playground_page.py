@@ -22,7 +22,7 @@ FLAGS = (
     "--disable-sync",
     "--renderer-process-limit=1",
 )
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 AWAY = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
 """What a service answers whose database is away."""
 STORED = 60

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
 """Whether `make faults` runs the long version of each test."""
 PATIENCE_S = 300.0 if FULL else 60.0
+START_S = 200.0
+"""The most seconds of a start: a busy machine takes more than a minute, and pytest ends a test after 240 s."""
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
 
 
@@ -147,7 +149,7 @@ async def answers(started: asyncio.subprocess.Process, client: httpx.AsyncClient
         except httpx.ConnectError:
             return False
 
-    await until(there)
+    await until(there, within_s=START_S)
 
 
 def unavailable(response: httpx.Response, code: str = "database_unavailable") -> None:
