@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Row
 
 from app import errors
 from app.database import addresses, driver_errors, sql, transactions
@@ -161,7 +162,7 @@ def _compare(connection: Connection, dimension: int) -> list[str]:
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
     base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
     if "." in base_type:  # then operators of vectors are not found either
-        return [_off_path(*connection.execute(_VECTORS).one())]
+        return [_off_path(connection.execute(VECTORS).one())]
     if base_type != "vector" or dimension > tables.MOST_VECTOR:
         base_type = "halfvec"
     expected = f"{base_type}({dimension})"
@@ -188,17 +189,21 @@ _INHERITS = sql.inline(
     WHERE s.rolname = :role::name AND NOT s.rolsuper AND r.rolname = :restricted::name
     """
 )
-_VECTORS = sql.inline(
+VECTORS = sql.inline(
     """
-    SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'USAGE') AS may_use
+    SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'USAGE') AS may_use,
+           to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database,
+           quote_ident(current_user) AS role, e.extversion AS version
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
     """
 )
+"""Where pgvector is, and what the connected role finds of it; no row before it is installed."""
 
 
-def _off_path(schema: str, may_use: bool) -> str:
+def _off_path(vectors: Row[Any]) -> str:
     """Why the names in pgvector's schema are not found."""
-    if may_use:
+    schema = vectors.schema
+    if vectors.may_use:
         return f"the search_path of this role or database lacks pgvector's schema {schema}: add it with ALTER ROLE"
     roles = f"{SERVICE_ROLE}, {RESTRICTED_ROLE}"
     return (

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from app import __version__, errors
-from app.database import driver_errors, sql, sqlalchemy_engines
+from app.database import driver_errors, sqlalchemy_engines
 from app.database.schema import citus, inspection, reembedding, roles, tables
 from app.database.transactions import Database
 
@@ -171,16 +171,6 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
     return config
 
 
-_VECTORS = sql.inline(
-    """
-    SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'USAGE') AS may_use,
-           to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database,
-           quote_ident(current_user) AS role, e.extversion AS version
-    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
-    """
-)
-
-
 def _prepare(connection: Connection) -> None:
     """Create the schema, and install pgvector if it is missing. Raises ReadOnly.
 
@@ -195,10 +185,10 @@ def _prepare(connection: Connection) -> None:
         )
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
-    vectors = connection.execute(_VECTORS).one_or_none()
+    vectors = connection.execute(inspection.VECTORS).one_or_none()
     if vectors is None:
         _install_vectors(connection)
-        vectors = connection.execute(_VECTORS).one()
+        vectors = connection.execute(inspection.VECTORS).one()
     if not vectors.may_use:
         raise errors.SchemaMismatch(
             f"This role may not use pgvector's schema {vectors.schema}: run as the schema's owner GRANT USAGE ON "

@@ -66,9 +66,8 @@ _NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
 _PAGE_NUMBERS = frozenset({"pagenum", "pagebreak", "doc-pagebreak"})
 """The class, role and type of the numbers of printed pages in books. They may stand within words."""
 _CONTAINERS = ("div", "section", "ul", "ol")
-_INLINE = ("span", "a")
-_RAISED = ("span", "sup")
-"""Elements around the number of a note."""
+_INLINE = ("a", "span", "sup")
+"""Elements that may be around a word, or around the number of a note or a page."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FLOW = (*_HEADINGS, "p", "ul", "ol", "dl", "pre", "blockquote")
 """Elements of running text."""
@@ -184,7 +183,7 @@ def _is_apart(link: Any, event: str) -> bool:
     label = "".join(text for one in inner for text in (one.text, None if one is link else one.tail) if text)
     if not _leads_to_note(link.get("href"), label):
         return False
-    while not link.tail and link.getparent().tag in _RAISED and _is_first(link):
+    while not link.tail and link.getparent().tag in _INLINE and _is_first(link):
         link = link.getparent()
     return _is_first(link) and (link.tail or "")[:1].isalnum()
 
@@ -533,9 +532,8 @@ def _line(element: Tag) -> str:
 
 
 def _beside(element: Tag, side: str) -> str:
-    """The text beside an element on its line, even if the element is alone in a link or a `span`."""
-    inline = (*_INLINE, *_RAISED)
-    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name in inline:
+    """The text beside an element on its line, even if the element is alone in a link, `span` or `sup`."""
+    while (sibling := getattr(element, side)) is None and element.parent is not None and element.parent.name in _INLINE:
         element = element.parent
     return sibling.get_text() if sibling else ""
 
