@@ -17,6 +17,7 @@ class Upload:
 
     If neither the request nor the text has a title, `default_title` is the title. `frontmatter` is false for Markdown
     that was converted from another format. `page_starts` has the offset of each page if the file has pages.
+    `table_config` is that of `ExtractedDocument`.
     """
 
     content: str
@@ -31,6 +32,7 @@ class Upload:
     page_starts: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     source: SourcePath | None = None
+    table_config: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,9 @@ class ExtractedDocument:
     """A document that a parser read from a file: its text as Markdown, not cleaned yet.
 
     If the file has pages, `page_starts` has their offsets. `fragment`, such as `row=5`, identifies the document in a
-    file with several. `left_out` has what the parser left out on purpose.
+    file with several. `left_out` has what the parser left out on purpose. `table_config` is the text-search
+    configuration of the table of which the document is a row, empty if its first rows say too little; None if the text
+    tells its own language.
     """
 
     text: str
@@ -108,6 +110,7 @@ class ExtractedDocument:
     markdown: bool = True
     warnings: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    table_config: str | None = None
 
 
 def identify(place: str, id: str, seen: set[str], *, safe: str = "") -> str:

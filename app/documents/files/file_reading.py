@@ -288,6 +288,7 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
         created_at=document.created_at,
         default_title=document.title or document_drafts.title_of_file(file.name),
         warnings=(*notes, *document.warnings, *problems),
+        table_config=document.table_config,
     )
 
 

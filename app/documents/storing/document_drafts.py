@@ -65,7 +65,7 @@ def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
         title=title,
         uri=stored_uri(upload.uri),
         metadata=metadata,
-        config=config or default_config(parsed.body, title, language=language),
+        config=config or default_config(parsed.body, title, language=language, table=upload.table_config),
         created_at=upload.created_at or parsed.created_at,
         markdown=markdown,
         page_starts=cleaned.starts,
@@ -154,11 +154,11 @@ def clean_title(title: str) -> str:
     return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
 
 
-def default_config(text: str, title: str, *, language: str | None) -> str:
-    """The text-search configuration of a document that names no language: by `language`, or else detected."""
+def default_config(text: str, title: str, *, language: str | None, table: str | None = None) -> str:
+    """The text-search configuration of a document that names no language: by `language` or its table, or detected."""
     if language is not None:
         return config_for(language)
-    return languages.detect_config(text if text.strip() else title) or DEFAULT_CONFIG
+    return (languages.detect_config(text if text.strip() else title) if table is None else table) or DEFAULT_CONFIG
 
 
 def config_for(language: str) -> str:

@@ -13,6 +13,7 @@ from app.parsing import author_and_time, types
 from app.parsing.rows import header_rows
 from app.parsing.types import MAX_ID, ExtractedDocument
 from app.text.structure import frontmatter, metadata_json
+from app.text.words import languages
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name", "subject")
@@ -43,9 +44,13 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """The fields of records with many fields, important ones first, and the field that names a record; else empty."""
+class _Sample:
+    """What the first records say about all: `table_config`, and the order of many fields, important ones first.
 
+    Records with prose have no common language. `name` is the field that names a record.
+    """
+
+    config: str | None
     fields: Sequence[str] = ()
     name: str | None = None
 
@@ -75,21 +80,26 @@ class RecordReader:
         All documents have the metadata `shared`. Raises UnreadableFile if a record lacks the requested field.
         """
         numbered = iter(records)
-        sample = list(itertools.islice(numbered, 1))
-        order = _Order()
-        if sample and MANY_FIELDS < len(sample[0][1]) <= MOST_FIELDS and self._chosen(sample[0][1]) is None:
-            sample += itertools.islice(numbered, SAMPLE - 1)
-            order = _order([record for _place, record in sample])
-        for place, record in itertools.chain(sample, numbered):
-            document = self._document(place, record, shared, order)
+        first = list(itertools.islice(numbered, SAMPLE))
+        sample = self._sample([record for _place, record in first])
+        for place, record in itertools.chain(first, numbered):
+            document = self._document(place, record, shared, sample)
             if document.text.strip() or document.title:
                 yield document
 
     def _chosen(self, record: Mapping[str, Any]) -> str | None:
         return self.text_field or named(record, TEXT_FIELDS)
 
+    def _sample(self, records: Sequence[Mapping[str, Any]]) -> _Sample:
+        if not records or self._chosen(records[0]) is not None:
+            return _Sample(None)
+        texts = itertools.chain.from_iterable(lines(record, record) for record in records)
+        have_prose = 2 * sum(map(is_prose, records)) > len(records)
+        config = None if have_prose else languages.detect_config("\n".join(texts)) or ""
+        return _Sample(config, *(_order(records) if MANY_FIELDS < len(records[0]) <= MOST_FIELDS else ()))
+
     def _document(
-        self, place: str, record: Mapping[str, Any], shared: Mapping[str, Any], order: _Order
+        self, place: str, record: Mapping[str, Any], shared: Mapping[str, Any], sample: _Sample
     ) -> ExtractedDocument:
         if self.text_field is not None and self.text_field not in record:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
@@ -102,9 +112,9 @@ class RecordReader:
             below = [name for name in others if name.casefold() in SHORT_FIELDS or is_prose(record[name])]
             text = "\n\n".join([_words(record[chosen]), *lines(record, [] if self.text_field else below)])
         else:
-            ordered = dict.fromkeys(itertools.chain((name for name in order.fields if name in record), record))
+            ordered = dict.fromkeys(itertools.chain((name for name in sample.fields if name in record), record))
             text = "\n".join(lines(record, ordered))
-            title = title or (order.name if order.name in record else None)
+            title = title or (sample.name if sample.name in record else None)
         values = {str(name): record[name] for name in others if header_rows.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
         name, date = named(record, ID_FIELDS), named(values, frontmatter.DATE_FIELDS)
@@ -115,6 +125,7 @@ class RecordReader:
             fragment=types.identify(place, header_rows.show(record[name]) if name else "", self.seen),
             markdown=chosen is not None,
             created_at=author_and_time.parse_moment(header_rows.show(values[date])) if date else None,
+            table_config=sample.config if chosen is None else None,
         )
 
 
@@ -154,7 +165,7 @@ def _words(value: Any, levels: int = metadata_json.MAX_DEPTH) -> str:
     return header_rows.show(value).lower() if isinstance(value, bool) else header_rows.show(value)
 
 
-def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
+def _order(records: Sequence[Mapping[str, Any]]) -> tuple[Sequence[str], str | None]:
     """The order of the fields of records: names and other texts, then categories, then numbers and ids, then constants.
 
     The first name is the name of the record: a short text that differs in most records.
@@ -164,7 +175,7 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
     ranks = {name: 0 if name in prose else _rank(list(filter(None, found))) for name, found in values.items()}
     fields = sorted(ranks, key=ranks.__getitem__)
     names = (name for name in fields if ranks[name] == 0 and max(map(len, values[name])) <= LONGEST_NAME)
-    return _Order(fields, next(names, None))
+    return fields, next(names, None)
 
 
 def _rank(values: Sequence[str]) -> int:

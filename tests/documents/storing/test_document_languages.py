@@ -8,6 +8,9 @@ from app.database import sql
 from app.database.filter_types import DocumentFilter
 from app.documents import document_patches
 from app.documents import operations as documents
+from app.documents.files import file_reading
+from app.documents.files.file_reading import NamedFile
+from app.documents.storing import document_drafts
 from app.documents.types import Upload
 from app.search import hybrid_request
 from app.services import ChunkingOptions
@@ -72,6 +75,19 @@ async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:
     tenant.chunking_options = ChunkingOptions(language="Dutch")
     await tenant.many([Upload(GERMAN, uri="de"), Upload(ENGLISH, uri="en", language="en")])
     assert await _languages(tenant) == {"de": "dutch", "en": "english"}
+
+
+async def test_the_rows_of_a_table_without_prose_have_one_language() -> None:
+    header = "Country,Capital,Area (km²),Continent\n"
+    rows = ["El Salvador,San Salvador,21040,NA", "São Tomé and Príncipe,São Tomé,1001,AF", "Bhutan,Thimphu,47000,AS"]
+    german = "Land,Hauptstadt,Bemerkung\n" + "Peru,Lima,ist nicht das Land\n" * 2 + "Kuba,Havanna,und auch\n"
+    prose = f'Ort,Grund\nUlm,"{GERMAN}"\nBath,"{ENGLISH}"\n'
+    found = []
+    for table, language in ((header + "\n".join(rows), None), (german, "fr"), (german, None), (prose, None)):
+        async with file_reading.opened(file_reading.ParseLimits()) as reader:
+            uploads = [one async for one in reader.uploads(NamedFile(table.encode(), "a.csv"))]
+        found.append([document_drafts.clean(upload, language=language).config for upload in uploads])
+    assert found == [["english"] * 3, ["french"] * 3, ["german"] * 3, ["german", "english"]]
 
 
 async def test_a_query_is_cut_off_like_the_texts(tenant: Tenant) -> None:
