@@ -52,6 +52,12 @@ MERGED = {
         ["Drug", "Day A", "Day B"],
         "",
     ),
+    "below a title and its source": (
+        [["Fees", "Fees", "Fees"], ["Source: x", N, N], ["Port", "CO2", "CO2"], ["Port", "a", "b"], ["Ulm", 1, 2]],
+        {3},
+        ["Port", "CO2 a", "CO2 b"],
+        "Fees\nSource: x",
+    ),
     "apart": ([["", "Q", "Q"], ["Who", "1st", "2nd"], ["Ana", "no", "yes"]], {1}, ["Who", "Q 1st", "Q 2nd"], ""),
     "blank below": ([["Drug", "Day", "Day"], ["", "A", "B"], ["C", "no", "yes"]], {1}, ["Drug", "Day A", "Day B"], ""),
     "one row": (

@@ -156,11 +156,11 @@ def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bo
         return False
     below = (_filled(cells).values() for _, cells in sample[place + 2 : place + _BELOW])
     has_numbers = any(map(_is_number, itertools.chain.from_iterable(below)))
+    is_title = 0 in row and len(set(row.values())) == 1
     if is_spanned:
-        is_title = 0 in row and len(set(row.values())) == 1
         return not is_title and (has_numbers or are_two)
     first = min(names)
-    repeats = len(set(names.values())) < len(names)
+    repeats = len(set(names.values())) < len(names) and not is_title
     is_apart = not names.keys() <= row.keys()
     return has_numbers and is_apart and (0 not in row or first > 0 or row[0] == names[0] or repeats)
 
