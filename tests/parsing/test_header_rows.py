@@ -195,6 +195,21 @@ def test_a_negative_number_has_a_minus_and_the_words_of_its_section_of_a_format(
     assert [sheets.show_number(value, code) for value in (0.12, -0.12)] == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "code", "shown"),
+    [
+        (98765432, "000-00-0000", "098-76-5432"),
+        (98765432, '"No. "(00)\\.00', "No. (987654).32"),
+        (9876.5, "# ##0.0##", "9 876.5"),
+        (12, "#,##0.###", "12"),
+        (12.5, '0.00"%"', "12.50%"),
+        (98765432, "[<=9999999]###-####;(###) ###-####", ""),
+    ],
+)
+def test_digits_are_written_between_the_other_characters_of_a_format(value: float, code: str, shown: str) -> None:
+    assert sheets.show_number(value, code) == shown
+
+
 def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_rest(read: Read) -> None:
     oslo, voss, notes = read(workbook(), "a.xlsx")
     assert oslo.text == "Region: North\nTown: Oslo\nRate: 12.5%\nCode: 01234\nPrice: 1,234.50 EUR"

@@ -62,16 +62,18 @@ Place = tuple[int, int]
 """The row and the column of a cell, from 0."""
 BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 37: "#,##0", 39: "#,##0.00"}
 """Formats that a workbook names by a number only (ECMA-376, part 1, 18.8.30)."""
-_SKIPPED = re.compile(r"_.|\*.|\[(?!\$)[^\]]*\]")
-"""Blanks as wide as a character, fillers, colours and conditions."""
+_SKIPPED = re.compile(r"_.|\*.|\[[A-Za-z][^\]]*\]")
+"""Blanks as wide as a character, fillers and colours."""
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _FORMAT = re.compile(
-    r"(?P<before>[^#0?]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<part>[0#?]+))?"
+    r"(?P<before>[^#0?]*)(?P<whole>(?:[#0?][\uE000-\uE0FF() ,-]*)*[#0?])(?:\.(?P<part>[0#?]+))?"
     r"(?P<percent>\s?%)?(?P<after>[^#0?%,]*)"
 )
+_TEXT = re.compile(r'"([^"]*)"|\\(.)')
+_FIRST_MARK = 0xE000
+"""The first character of the private use area. While a format is read, such a character stands for each text in it."""
 _LARGEST, _MOST_PLACES, _LONGEST_CODE = 1e15, 10, 255
 """The largest number and the most decimal places that a spreadsheet shows exactly, and its longest format."""
-_MARKS = re.compile(r'["\\]')
 _DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
 
 
@@ -370,16 +372,28 @@ def show_number(value: float, code: str) -> str:
     """Formats a number by its section of a format. Returns an empty text for dates and unknown formats."""
     sections = [*code[:_LONGEST_CODE].split(";"), ""]
     section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", sections[1] if value < 0 and sections[1] else sections[0]))
-    bare = re.sub(r'"[^"]*"|\\.', "", section)
-    found = _FORMAT.fullmatch(section)
-    if found is None or _DATE.search(bare) or abs(value) >= _LARGEST or len(found["part"] or "") > _MOST_PLACES:
+    marks = {_FIRST_MARK + n: text[1] or text[2] or "" for n, text in enumerate(_TEXT.finditer(section))}
+    characters = map(chr, marks)
+    bare = _TEXT.sub(lambda _text: next(characters), section)
+    found = _FORMAT.fullmatch(bare)
+    part = found["part"] or "" if found else ""
+    if found is None or "[" in bare or _DATE.search(bare) or abs(value) >= _LARGEST or len(part) > _MOST_PLACES:
         return ""
     number = Decimal(f"{abs(value):.15g}") * (100 if found["percent"] else 1)
-    rounded = number.quantize(Decimal(1).scaleb(-len(found["part"] or "")), ROUND_HALF_UP)
-    whole, point, part = f"{rounded:,f}".partition(".")
-    if "," not in found["whole"]:
-        whole = whole.replace(",", "").zfill(found["whole"].count("0"))
+    rounded = number.quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP)
+    digits, _point, decimals = f"{rounded:f}".partition(".")
+    fixed = len(part.rstrip("#"))
+    decimals = decimals[:fixed] + decimals[fixed:].rstrip("0")
+    whole = f"{int(digits):,}" if "," in found["whole"] else _fill(found["whole"], digits).translate(marks)
     signs = "" if value > 0 else "+-()"
-    around = (_MARKS.sub("", text) for text in (found["before"], found["after"]))
+    around = (found[name].translate(marks) for name in ("before", "after"))
     before, after = (text if "(" in text and ")" in text else text.strip(signs) for text in around)
-    return f"{'-' if value < 0 else ''}{before}{whole}{point}{part}{found['percent'] or ''}{after}".strip()
+    point = "." if decimals else ""
+    return f"{'-' if value < 0 else ''}{before}{whole}{point}{decimals}{found['percent'] or ''}{after}".strip()
+
+
+def _fill(places: str, digits: str) -> str:
+    """Writes digits into the places of a format, from the last one on. Characters between the places are kept."""
+    rest = list(digits)
+    written = [(rest.pop() if rest else "0" * (one == "0")) if one in "#0?" else one for one in reversed(places)]
+    return "".join(rest + written[::-1])
