@@ -26,6 +26,8 @@ EQUAL = 4  # the end of a section, up to this multiple of the target, is cut int
 SHARE = 0.9  # the size of the passages before, in targets: about that of equal ones
 TINY = 1 / 3  # a section smaller than this share of the target is joined with a neighbour
 HEADER_SHARE = 0.5  # the largest share of the target that a table's header may take to be repeated
+RULE = re.compile("(?<=---)-+")
+"""What a rule, such as that below the names of a table, has too much: up to a token for each character."""
 _OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
 
 TextKind = Literal["markdown", "plain", "code"] | markups.Markup
@@ -143,7 +145,7 @@ def split(
     """
     if not (1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens):
         raise ValueError("need 1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens")
-    source = _PieceOffsets(text, starts(text))
+    source = _PieceOffsets(text, starts(RULE.sub(lambda rule: " " * len(rule[0]), text)))
     root = _outline(text, _BLOCKS[kind](text))
     return list(_passages(source, root, _Limits(target_tokens, overlap_tokens, max_tokens)))
 

@@ -197,12 +197,12 @@ def embedded_text(title: str, filename: object, heading_path: Sequence[str], con
 
 
 def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
-    """The text of a chunk below the document's title and the heading path.
+    """The text of a chunk below the document's title and the heading path, with short rules.
 
     `content` is empty if the chunk is the title.
     """
     headings = [heading for heading in heading_path if heading != title]
-    return "\n".join(part for part in (title, " › ".join(headings), content) if part)
+    return "\n".join(part for part in (title, " › ".join(headings), chunking.RULE.sub("", content)) if part)
 
 
 def indexed_title(title: str, filename: object) -> str:
