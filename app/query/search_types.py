@@ -278,7 +278,7 @@ class MatchedSpan:
 class Snippet:
     """The best sentences of a passage, `passage[start:end]`, with the matches in them, without overlaps.
 
-    `text` is plain: it has no marks of Markdown.
+    `text` is plain: it has no marks of Markdown. Rows of a table are below the names of its columns.
     """
 
     text: str

@@ -81,8 +81,9 @@ def _ask(question: samples.SampleQuestion, client: Client) -> None:
 def _sentences(answer: Answer, words: str) -> Iterator[tuple[int, str]]:
     """The titles and sentences of passages that contain some words, with the places of the passages."""
     for place, hit in enumerate(answer["results"], 1):
-        text = hit["snippet"]["text"]
-        for one in (hit["title"], *(text[start:end] for start, end in sentences.spans(text, 0, len(text)))):
+        lines = hit["snippet"]["text"].splitlines()
+        found = (line[start:end] for line in lines for start, end in sentences.spans(line, 0, len(line)))
+        for one in (hit["title"], *found):
             if words in one:
                 yield place, " ".join(one.split())
 

@@ -3,8 +3,8 @@
 A window of consecutive sentences scores the sum of the weights of the query's lexemes in it, each once. A phrase counts
 the weights of its words once more. Each sentence after the first costs a share of the weight of all lexemes. A window
 that is short, such as the term above a definition, or that ends with a question or a colon, is shown with the text
-around it. A passage without a match is kept whole, because any of its sentences may be the answer
-(docs/decisions/0026-snippets.md).
+around it, a row of a table below the names of its columns. A passage without a match is kept whole, because any of its
+sentences may be the answer (docs/decisions/0026-snippets.md).
 """
 
 from __future__ import annotations
@@ -184,10 +184,13 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
     start, end = _best_window(text, matches, sought) or next(sentences.trim(text, 0, len(text)), (0, len(text)))
-    shown = markdown_to_text.part(text, markdown_to_text.marks(text, markdown=markdown), start, end)
-    merged = _merge(text, matches.within(start, end))
-    spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
-    return Snippet(shown.text, start, end, tuple(one for one in spans_shown if one.text_end > one.text_start))
+    marks, shown, spans_shown = markdown_to_text.marks(text, markdown=markdown), "", []
+    for begin, finish in (*_names_above(text, start), (start, end)):
+        part, at = markdown_to_text.part(text, marks, begin, finish), len(shown)
+        merged = _merge(text, matches.within(begin, finish))
+        spans_shown += [MatchedSpan(*one, at + part.place(one[0]), at + part.place(one[1])) for one in merged]
+        shown += part.text + "\n"
+    return Snippet(shown[:-1], start, end, tuple(one for one in spans_shown if one.text_end > one.text_start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +362,15 @@ def _columns(text: str) -> Iterator[list[Span]]:
         lines = list(sentences.lines(text, block.start, block.end)) if block.kind == "table" else []
         if _has_columns(text, lines):
             yield [(lines[0][0], lines[2][1])]
+
+
+def _names_above(text: str, start: int) -> Iterator[Span]:
+    """The names of the columns, if the text at `start` is a row below them and they are not too long."""
+    for block in structure.blocks(text) if "|" in text else ():
+        if block.kind == "table" and block.start < start < block.end:
+            lines = list(sentences.lines(text, block.start, block.end))
+            if _has_columns(text, lines) and lines[0][1] - lines[0][0] <= MAX_LENGTH:
+                yield lines[0]
 
 
 def _turns(text: str, block: structure.Block) -> Iterator[Span]:
