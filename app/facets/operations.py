@@ -89,6 +89,8 @@ def _folders(filters: Filters) -> Iterator[str]:
 
 async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: Facet) -> bool:
     """Whether a document may meet a condition on a key that documents have."""
+    if wanted and isinstance(wanted, list):
+        return bool(await store.count(reading, FacetQuery(Filters(metadata={key: wanted}), key=key, limit=1)))
     if is_operator_object(wanted):
         bounds = [wanted[name] for name in BOUNDS if name in wanted]
         if bounds and not (facet.types.keys() & {"list", _type(bounds[0])} and _may_compare(bounds[0], facet)):
@@ -125,6 +127,8 @@ def _text(value: Any) -> str:
 
 
 def _missed_value(key: str, wanted: Any, facet: Facet) -> MissedFilter:
+    if isinstance(wanted, list):  # all of whose values a document must have
+        return MissedFilter(key, True, (), nearest_value=json.dumps({"in": wanted}, ensure_ascii=False))
     values, texts = _values(wanted), {_text(one.value): one.value for one in facet.values}
     if not values:  # a range
         return MissedFilter(key, True, tuple(texts)[:1], of_type=max(facet.types, key=facet.types.__getitem__))
