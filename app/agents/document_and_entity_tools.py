@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -17,8 +18,8 @@ from app.agents import tool_results
 from app.database.filter_types import DocumentFilter, Filters
 from app.documents import operations as documents
 from app.documents.store.documents import DocumentSource
-from app.documents.storing import ingest
-from app.documents.types import Upload
+from app.documents.storing import ingest, large_documents
+from app.documents.types import IngestResult, Upload
 from app.entities import operations as entities
 from app.entities.types import EntityFilter
 from app.query import answer_hints
@@ -73,7 +74,7 @@ class AddDocumentArguments(ToolArguments):
         None, description="Title; by default the first heading of the text."
     )
     uri: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] | None = Field(
-        None, description="Identifier such as a path or URL; a document with the same uri is replaced."
+        None, description="Identifier such as a path or URL; a document with this uri or document_id is replaced."
     )
     metadata: field_types.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
 
@@ -166,9 +167,18 @@ def as_uuid(given: str) -> UUID | None:
 async def add_document(given: AddDocumentArguments, context: ToolContext) -> tool_results.DocumentStored:
     """Store a document; one with the same uri is replaced."""
     upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
-    store = partial(ingest.store_one, upload, context.user_id, context.services, ingest.IN_TOOL)
-    stored = await context.admission.upload(store)
+    stored = await context.admission.upload(partial(_store, upload, context))
     return tool_results.DocumentStored.show(stored)
+
+
+async def _store(upload: Upload, context: ToolContext) -> IngestResult:
+    """Store an upload. If its uri is the id of a document, which results have in place of a uri, it replaces that."""
+    user_id, use = context.user_id, context.services
+    if (key := as_uuid(upload.uri or "")) is not None:
+        with suppress(errors.NotFound):  # a uri may look like an id
+            put = await ingest.replace(key, replace(upload, uri=None), user_id, use)
+            return await large_documents.settle(put, user_id, use) if put.job_id else put
+    return await ingest.store_one(upload, user_id, use, ingest.IN_TOOL)
 
 
 async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> tool_results.DocumentDeleted:
@@ -257,7 +267,7 @@ TOOLS = (
     tool(
         add_document,
         "Store a document",
-        "Store a text or Markdown document so that later searches find it. With the uri of a stored document it "
+        "Store a text or Markdown document so that later searches find it. With the uri or id of a stored document it "
         "replaces that document. Store only what the user asked to keep.",
         scope="write",
     ),

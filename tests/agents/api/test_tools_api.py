@@ -72,6 +72,15 @@ async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Cal
     assert (await caller.call("knowledge_stats"))["documents"] == 0
 
 
+async def test_a_document_without_a_uri_is_replaced_by_the_id_that_a_passage_shows(caller: Caller) -> None:
+    await caller.call("add_document", content="Ines prefers the aisle seat", metadata={"kind": "preference"})
+    (passage,) = (await caller.call("search_documents", query="Ines seat"))["results"]
+    put = await caller.call("add_document", content="Ines prefers the window seat", uri=passage["document_id"])
+    assert (put["status"], put["document_id"], put.get("uri")) == ("replaced", passage["document_id"], None)
+    found = (await caller.call("search_documents", query="Ines seat"))["results"]
+    assert [one["content"] for one in found] == ["Ines prefers the window seat"]
+
+
 async def test_a_document_is_read_from_a_passage_on(caller: Caller) -> None:
     await caller.add("# Log\n\n" + "\n\n".join(f"## Day {n}\n\nThe tide was {n} metres high." for n in range(90)))
     passage = (await caller.call("search_documents", query="day 88", mode="lexical", limit=1))["results"][0]
