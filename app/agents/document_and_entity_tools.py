@@ -30,7 +30,9 @@ from app.tools import ToolArguments, ToolContext, clamped, tool
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8
-NO_DOCUMENT = "No document has this id or uri: list_documents finds some by words."
+NO_DOCUMENT = (
+    "No document has this id or uri: take uri or document_id of a passage, or list_documents finds some by words."
+)
 _CURSOR = "Value of `next_cursor` of the previous page."
 Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 

@@ -219,7 +219,7 @@ async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
         ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
         ("get_document", {"uri": "notes/lime.md"}, 422, "uri: Unknown field. Did you mean document_id?"),
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
-        ("delete_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
+        ("delete_document", {"document_id": "notes/none.md"}, 404, "take uri or document_id of a passage"),
         ("search_documents", {"query": "lime", "path": "notes"}, 422, "path: Unknown field. Did you mean folder?"),
         ("search_documents", {"query": "lime", "uri": "a.md"}, 422, "uri: Unknown field. Did you mean document_ids?"),
         ("find_similar_chunks", {"chunk_id": "a.md"}, 422, "chunk_id: Must be a UUID"),
