@@ -44,7 +44,7 @@ class DocumentInput(field_types.WireModel):
         description="BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; by default it "
         "is detected. Languages without a stemmer are indexed without stemming.",
     )
-    created_at: field_types.Moment | None = Field(None, description="Creation time; default now.")
+    created_at: field_types.Moment | None = Field(None, description="Creation time; default: the stored one, else now.")
 
     def shape(self) -> Upload:
         """The document as a core type."""

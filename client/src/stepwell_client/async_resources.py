@@ -752,7 +752,7 @@ class Documents(AsyncGroup):
 
         Args:
             content: Text of the document; blank if it is a title alone.
-            created_at: Creation time; default now.
+            created_at: Creation time; default: the stored one, else now.
             language: BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; by default
                 it is detected. Languages without a stemmer are indexed without stemming.
             metadata: JSON object that searches can filter by.
@@ -892,7 +892,7 @@ class Documents(AsyncGroup):
 
         Args:
             content: Text of the document; blank if it is a title alone.
-            created_at: Creation time; default now.
+            created_at: Creation time; default: the stored one, else now.
             language: BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; by default
                 it is detected. Languages without a stemmer are indexed without stemming.
             metadata: JSON object that searches can filter by.
