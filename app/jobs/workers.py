@@ -67,6 +67,7 @@ class JobKind:
         kept: How many finished jobs of a user with the same payload are kept; None for all of `jobs.KEPT_DAYS`.
         details: Finds what is shown with the result of a job, in a transaction that reads.
         gives_up: Whether a job fails after too many failures or attempts; otherwise it is tried until it succeeds.
+        can_run: Whether a process with these services can do the work; others leave it to those that can.
     """
 
     name: str
@@ -77,6 +78,7 @@ class JobKind:
     kept: int | None = None
     gives_up: bool = True
     details: Callable[[Reading, UUID], Awaitable[Mapping[str, Any]]] | None = None
+    can_run: Callable[[Services], bool] = lambda _services: True
 
     async def add(self, db: Writing, payload: Mapping[str, Any]) -> UUID:
         """Queue a job, in the transaction that records its work; returns its id."""
@@ -206,7 +208,7 @@ async def run_next(
     """
     services = services.whole
     outcomes = services.state(Outcomes)
-    by_name = {kind.name: kind for kind in kinds}
+    by_name = {kind.name: kind for kind in kinds if kind.can_run(services)}
     async with services.db.claiming() as shared:
         job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=served or ())
     if job is None:

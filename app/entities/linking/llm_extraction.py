@@ -62,15 +62,13 @@ async def waiting(user_id: str, db: Database) -> int:
 
 
 async def _extract(run: workers.Run) -> int:
-    """Store the entities that the model names, and return their number: 0 without a model or the setting."""
+    """Store the entities that the model names, and return their number."""
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:
         version = await llm_entities.version(reading, document_id)
         chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
-    found: list[dict[str, Any]] | None = None
-    if version is not None and llm is not None and options.llm_entities:
-        found = await _ask(llm, chunks)
+    found = await _ask(llm, chunks) if version is not None and llm is not None else None
     async with run.db.locking(user_id) as writing:
         if version is not None and found is not None:
             saved = await llm_entities.save(writing, document_id, version=version, extracted=found)
@@ -82,7 +80,11 @@ async def _extract(run: workers.Run) -> int:
     return len(found or ())
 
 
-KIND = workers.JobKind("extract_entities", _extract, queue="entities", kept=0)
+def _has_model(services: Services) -> bool:
+    return services.llm is not None and services.chunking_options.llm_entities
+
+
+KIND = workers.JobKind("extract_entities", _extract, queue="entities", kept=0, can_run=_has_model)
 
 
 async def _ask(llm: Llm, chunks: Sequence[mentions.ChunkText]) -> list[dict[str, Any]]:

@@ -194,9 +194,10 @@ async def test_without_the_setting_nothing_is_asked(tenant: Tenant, services: Se
     await tenant.add(TEXT, "queued")
     tenant.chunking_options = ChunkingOptions()
     await tenant.add(TEXT, "note")
-    assert await _run_job(tenant, tenant.services(llm=services.llm)) == 0, "one that was queued before ends"
-    assert await _run_job(tenant, services) is None
+    assert await _run_job(tenant, tenant.services(llm=services.llm)) is None, "a worker with the setting runs the other"
     assert provider.requests == []
+    assert await _run_job(tenant, services) == 3
+    assert await _run_job(tenant, services) is None
 
 
 async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(tenant, services, provider) -> None:
