@@ -176,7 +176,10 @@ async def _embedding(examined: Examined) -> Verdict:
     return "ok", f"vectors of {found[0]} with {found[1]} dimensions"
 
 
-async def _schema(examined: Examined) -> Verdict:
+async def _schema(examined: Examined) -> Verdict | None:
+    """What is missing or invalid; None where another version has made the schema, which `_revision` reports."""
+    if await migration.revision_of(examined.db) != migration.head():
+        return None
     stored = await inspection.embedding(examined.db)
     found = await inspection.differences(examined.db, dimension=stored[1] if stored else examined.expected.dimension)
     fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
