@@ -149,9 +149,10 @@ async def test_cancelling_keeps_the_model_and_drops_what_was_computed(database, 
     assert await reembed.drop(owning)
     assert await _tables(owner) == names
     assert not await reembed.drop(owning)
+    assert not await reembedding.switch(owning), "of another command that had just filled them"
     assert (await documents.stats(tenant.user_id, db=database)).embedding_model == "fake"
     assert (await tenant.ask("lime mortar")).hits
-    with pytest.raises(errors.Conflict, match="cancelled"):
+    with pytest.raises(errors.Conflict, match="completed or cancelled"):
         async for _state in reembed.fill(tenant.filling(), owning):
             pass
     await _run(tenant.filling(), owning)

@@ -220,13 +220,13 @@ async def analyze(owner: Database) -> None:
 
 
 async def switch(owner: Database) -> bool:
-    """Replace the tables in use by the filled ones. Returns false, without a change, if vectors are missing.
+    """Replace the tables in use by the filled ones. Returns false, without a change, if vectors or tables are missing.
 
     Writers wait during the search for gaps; searches wait only while tables are renamed. Raises Busy.
     """
     async with owner.shared() as connection:
         await _run(connection, SWITCH_LOCK, _LOCK_WRITES)
-        if await gaps(connection):
+        if await target(connection) is None or await gaps(connection):
             return False
         await _run(connection, _LOCK_ALL, *_switch())
         t = (await connection.execute(sa.select(_t.model, _t.dimension))).one()

@@ -118,8 +118,8 @@ async def _begin(owner: Database, model: tuple[str, int]) -> None:
 async def fill(services: Services, owner: Database) -> AsyncIterator[FillingState]:
     """Fill the tables for the model of `services`, and switch to them; yields the progress.
 
-    Raises ProviderError, DatabaseUnavailable, and Conflict if another command has cancelled it; what is computed is
-    kept.
+    Raises ProviderError, DatabaseUnavailable, and Conflict if another command has switched to them or dropped them;
+    what is computed is kept.
     """
     done = 0
     while True:
@@ -147,12 +147,12 @@ async def _missing(services: Services, owner: Database) -> tuple[int, dict[str, 
     async with owner.shared() as shared:
         target = await reembedding.target(shared)
         if target is None or target.name != (model.name, model.dimension):
-            raise _cancelled()
+            raise _ended()
         return target.table, await reembedding.gaps(shared)
 
 
-def _cancelled() -> errors.Conflict:
-    return errors.Conflict("The re-embedding was cancelled.")
+def _ended() -> errors.Conflict:
+    return errors.Conflict("Another command has completed or cancelled it: `stepwell doctor` names the model in use.")
 
 
 async def drop(owner: Database) -> bool:
@@ -211,5 +211,5 @@ class _Filling:
     async def _write(self, store: Store[Key], vectors: Mapping[Key, VectorValue]) -> None:
         async with self.services.db.locking(self.user_id) as writing:
             if writing.vector_tables.next != self.table:
-                raise _cancelled()
+                raise _ended()
             await store(writing, vectors)
