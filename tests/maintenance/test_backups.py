@@ -126,7 +126,7 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     other = await new_database(template)
     async with transactions.connect(other.service_dsn, pool_size=1) as service:
         await harness.Tenant(service, tenant.embedder, user_id=tenant.user_id).add("Cement sets fast.", "other")
-        with pytest.raises(errors.Conflict, match="connections"):
+        with pytest.raises(errors.Conflict, match="1 connection to"):
             await restored(good, other, replace=True)
     before = await rows(other)
     with pytest.raises(errors.Conflict, match="--replace"):

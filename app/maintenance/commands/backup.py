@@ -65,7 +65,8 @@ def restore(
     terminal.out.print(shown, soft_wrap=True, markup=False)
     if restored.stems_differ:
         major = restored.archive.server_major
-        terminal.out.print(f"Postgres {major} wrote it and may have other stems: rows of {rebuilt} users were rebuilt.")
+        users = terminal.format_count(rebuilt, "user")
+        terminal.out.print(f"Postgres {major} wrote it and may have other stems: rows of {users} were rebuilt.")
     if needs_password:
         terminal.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
 
@@ -174,9 +175,11 @@ def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
 
 def _refuse_occupied(target: backups.RestoreTarget, *, replace: bool) -> None:
     if target.sessions:
-        raise errors.Conflict(f"The service has {target.sessions} connections to this database: stop it, then restore.")
+        connections = terminal.format_count(target.sessions, "connection")
+        raise errors.Conflict(f"The service has {connections} to this database: stop it, then restore.")
     if not (target.is_empty or replace):
+        users, keys = terminal.format_count(target.users, "user"), terminal.format_count(target.keys, "API key")
         raise errors.Conflict(
-            f"The database is not empty: it contains {target.users} users and {target.keys} API keys. "
+            f"The database is not empty: it contains {users} and {keys}. "
             "Restore into an empty database, or add --replace to delete its data."
         )

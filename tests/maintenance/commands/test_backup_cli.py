@@ -20,7 +20,7 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     assert stepwell("ingest", note).code == 0
     refused = stepwell("restore", file)
     assert refused.code == 1
-    assert "--replace" in refused.err
+    assert "contains 1 user and 0 API keys. Restore into an empty database, or add --replace" in refused.err
     restored = stepwell("restore", file, "--replace")
     assert restored.code == 0, restored.err
     assert "slowly" in stepwell("search", "lime mortar").out
