@@ -44,7 +44,7 @@ EXPORT_S = 2
 NEAREST_SCORE = 80
 """Least similarity, of 100, of an unknown variable and the setting that is suggested for it."""
 _HOST = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
-_ORIGIN = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST.pattern}")
+_ORIGIN = re.compile(rf"(?!(?i:http://.*:80|https://.*:443)$)[A-Za-z][A-Za-z0-9+.-]*://{_HOST.pattern}")
 
 
 def _split(value: Any) -> Any:
@@ -117,7 +117,7 @@ class Settings(ProviderSettings):
     """Allowed names in the Host header besides loopback, comma-separated; unset: loopback only, or any with api_key."""
     allowed_origins: Annotated[
         Items,
-        _all(_ORIGIN.fullmatch, "list origins such as https://app.example or http://localhost:3000, without a path"),
+        _all(_ORIGIN.fullmatch, "list origins such as https://app.example, without path or default port"),
         AfterValidator(lambda origins: tuple(map(str.lower, origins))),  # as browsers send them
     ] = ()
     """Origins whose pages may call the service, comma-separated, such as `https://app.example`."""

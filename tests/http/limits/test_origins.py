@@ -258,6 +258,7 @@ async def test_with_keys_any_host_is_served_unless_some_are_named(app: FastAPI) 
         ("allowed_origins", "null"),
         ("allowed_origins", "app.example"),
         ("allowed_origins", "https://app.example/"),
+        ("allowed_origins", "https://app.example:443"),
     ],
 )
 def test_a_list_that_would_match_nothing_or_everything_is_refused_at_start(name: str, value: str) -> None:
