@@ -33,7 +33,6 @@ RESPONSE_HEADERS = (
 )
 PREFLIGHT_SECONDS = 600
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_OWN_SITE = frozenset({b"same-origin", b"none"})
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::([0-9]{1,5}))?")
 _ORIGIN = re.compile(r"(https?)://([^/]+)")
 
@@ -111,7 +110,9 @@ def _is_foreign(origins: list[bytes], sites: list[bytes], host: Authority | None
 
     The scheme is not compared: a proxy may end TLS.
     """
-    if any(site not in _OWN_SITE for site in sites):
+    if sites == [b"same-origin"]:
+        return False  # the browser has compared them itself; a proxy may have changed the Host
+    if any(site != b"none" for site in sites):
         return True
     for origin in origins:
         found = _ORIGIN.fullmatch(origin.decode("latin-1").lower())

@@ -166,6 +166,8 @@ async def test_the_service_s_own_page_may_call_it(client: httpx.AsyncClient, por
         assert (await client.post(SEARCH, json={"query": "lime"}, headers=headers)).status_code == 200
     behind_tls = {"Host": "localhost", "Origin": "https://localhost"}
     assert (await client.post(SEARCH, json={"query": "lime"}, headers=behind_tls)).status_code == 200
+    renamed = {"Host": "localhost", "Origin": "https://search.example:8443", "Sec-Fetch-Site": "same-origin"}
+    assert (await client.post(SEARCH, json={"query": "lime"}, headers=renamed)).status_code == 200
 
 
 async def test_a_link_on_another_site_opens_the_pages_without_data_and_nothing_else(client: httpx.AsyncClient) -> None:
