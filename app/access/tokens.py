@@ -29,8 +29,8 @@ SCOPES = ("search", "write")
 _KEY_ID = re.compile(r"[0-9a-f]{12}")
 _INFO = b"stepwell token signing key v1"
 _USAGE = (
-    "A token has the claims `iat` and `exp`, in seconds since 1970. It may have `nbf`, `sub`, `scopes` (search, "
-    "write), `filters` (an object with a condition) and `entities` (true or false)."
+    "A token has the claims `iat` and `exp`, in seconds since 1970. It may have `nbf`, `sub` (a text), "
+    "`scopes` (search, write), `filters` (an object with a condition) and `entities` (true or false)."
 )
 _INVALID = "This token is invalid, or signed with a key that is unknown, revoked or expired."
 
@@ -96,7 +96,7 @@ def claims_of(token: str, public: bytes) -> Claims:
 
     try:
         key = Ed25519PublicKey.from_public_bytes(public)
-        options: Any = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+        options: Any = dict.fromkeys((f"verify_{claim}" for claim in ("exp", "iat", "nbf", "aud", "sub", "jti")), False)
         claims = Claims.model_validate(jwt.decode(token, key, algorithms=[ALGORITHM], options=options))
     except ValidationError as error:
         raise errors.Unauthorized(_USAGE) from error

@@ -161,6 +161,13 @@ async def test_a_token_of_another_time_is_told_the_time_of_the_service(world):
         assert asked.replace(microsecond=0) <= said <= datetime.now(UTC)
 
 
+@pytest.mark.parametrize("claims", [{"filter": TIDE}, {"aud": "stepwell"}, {"sub": 42}, {"jti": 7}])
+async def test_a_token_whose_claims_are_wrong_is_told_which_there_are(world, claims):
+    client, full, _tide = world
+    response = await client.get("/api/rag/stats", headers=_bearer(mint(full, **claims)))
+    assert response.json()["detail"].startswith("A token has the claims `iat` and `exp`")
+
+
 async def test_tokens_end_with_their_key(world, database):
     client, _full, _tide = world
     user = harness.new_user()
