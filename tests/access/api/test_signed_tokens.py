@@ -1,9 +1,12 @@
 """A token grants what its key grants or less, for a day at most, and only with the signature of its key."""
 
+import hmac
 import math
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import harness
@@ -166,6 +169,17 @@ async def test_a_token_whose_claims_are_wrong_is_told_which_there_are(world, cla
     client, full, _tide = world
     response = await client.get("/api/rag/stats", headers=_bearer(mint(full, **claims)))
     assert response.json()["detail"].startswith("A token has the claims `iat` and `exp`")
+
+
+async def test_a_token_signed_as_the_docs_say_is_accepted(world):
+    client, full, _tide = world
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text(encoding="utf-8")
+    info = re.search(r"HKDF-SHA256 of the secret, without salt, with the info `([^`]+)`", page)[1]
+    _sw, key_id, secret = full.split("_", 2)
+    extracted = hmac.digest(bytes(32), secret.encode(), "sha256")  # RFC 5869
+    signer = Ed25519PrivateKey.from_private_bytes(hmac.digest(extracted, info.encode() + b"\x01", "sha256"))
+    token = jwt.encode({"iat": _in(0), "exp": _in(60)}, signer, algorithm="EdDSA", headers={"kid": key_id})
+    assert (await client.get("/api/rag/stats", headers=_bearer(token))).status_code == 200
 
 
 async def test_tokens_end_with_their_key(world, database):
