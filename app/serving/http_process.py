@@ -82,6 +82,7 @@ def _server(app: object, settings: Settings) -> uvicorn.Server:
             access_log=False,
             http=connections.Protocol,
             ws="none",
+            forwarded_allow_ips="*",  # it gives nothing but the scheme and the client's address, which is not read
             timeout_graceful_shutdown=listening.GRACE_S,
             timeout_keep_alive=int(connections.Protocol.limits.idle_s),
         )
