@@ -34,7 +34,7 @@ class SourceInput(field_types.WireModel):
     ] = Field(
         default_factory=lambda: list(EVERYTHING),
         description="Patterns of relative paths. A file must match one of them: `*.md` for files directly in the "
-        "folder, `**/*.md` at any depth.",
+        "folder; `**` stands for folders at any depth.",
     )
     text_field: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="Column of tables, or field of JSON records, that holds the text; by default chosen by name."

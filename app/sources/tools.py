@@ -36,7 +36,7 @@ class AddSourceArguments(ToolArguments):
         Field(min_length=1, max_length=limits.MAX_GLOBS),
     ] = Field(
         default_factory=lambda: list(EVERYTHING),
-        description="Patterns of relative paths of which a file must match one, such as **/*.md; by default all.",
+        description="Patterns of relative paths, one of which a file must match; ** is any folders. By default all.",
     )
     name: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)] | None = Field(
         None, description="Name of the source; by default that of the folder."

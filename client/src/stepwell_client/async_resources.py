@@ -1156,7 +1156,7 @@ class Sources(AsyncGroup):
         Args:
             path: Path of the folder or file; a relative one is looked up in the allowed folders.
             globs: Patterns of relative paths. A file must match one of them: `*.md` for files directly in the
-                folder, `**/*.md` at any depth.
+                folder; `**` stands for folders at any depth.
             name: Name, unique among your sources; by default that of the folder.
             text_field: Column of tables, or field of JSON records, that holds the text; by default chosen by
                 name.

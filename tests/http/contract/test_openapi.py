@@ -75,6 +75,10 @@ def test_every_property_and_parameter_has_a_description() -> None:
     assert [path for path, node in properties + parameters if not node.get("description")] == []
 
 
+def test_no_description_ends_a_comment_of_generated_code() -> None:
+    assert [path for path, node in nodes(DOCUMENT) if "*/" in str(node.get("description"))] == []
+
+
 def test_every_enum_is_a_schema_of_its_own() -> None:
     enums = [path for path, node in nodes(DOCUMENT) if isinstance(node.get("enum"), list)]
     assert "/components/schemas/Mode" in enums
