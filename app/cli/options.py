@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -90,6 +92,9 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
 
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
+            if threading.current_thread() is threading.main_thread():
+                # With any handler the loop has a descriptor for signals. Without it, Ctrl-C just before a wait is lost.
+                runner.get_loop().add_signal_handler(signal.SIGCONT, int)
             return runner.run(work)
     except KeyboardInterrupt:
         raise Interrupted from None
