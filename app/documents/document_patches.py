@@ -7,7 +7,7 @@ change is lost. Chunks are cut and embedded again only if the text, the title or
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from app.enums import Json, StoreStatus
 from app.query import model_replacement
 from app.requests import field_types
 from app.services import Services
+from app.text.names import metadata_names, names
 from app.text.structure import structure
 from app.text.words import cleaning
 
@@ -160,8 +161,15 @@ async def _store_attributes(
         if await documents.change(writing, source, draft, vectors_by_key=None) is None:
             return None
         keys = services.chunking_options.entity_keys
-        await mention_refresh.relink(writing, document_id, keys=keys)
+        if _names(draft, keys) != _names(source.document, keys):
+            await mention_refresh.relink(writing, document_id, keys=keys)
     return _result(source, draft, "changed", 0)
+
+
+def _names(document: DocumentDraft | Document, keys: Sequence[str]) -> tuple[str, list[metadata_names.Tag]]:
+    """What of a document's attributes links it to entities."""
+    title = names.title_name(document.title)
+    return document.title, metadata_names.of_document(title, document.metadata, (), keys)
 
 
 async def _store_text(

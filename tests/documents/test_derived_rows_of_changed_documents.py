@@ -30,6 +30,7 @@ async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -
     "patch",
     [
         {"metadata": {"people": ["Mara Veit"]}},
+        {"metadata": {"people": ["Ana Silva"], "importance": 5}},
         {"title": "Harbour Light"},
         {"metadata": {"filename": "Deed_4711.md"}},
         {"metadata": {"filename": 4711}, "title": "Silent Harbour"},
@@ -46,6 +47,15 @@ async def test_a_changed_document_has_the_rows_that_its_text_gives(tenant, datab
     await mention_refresh.settle(tenant.user_id, tenant.services())
     assert changed.status == "changed"
     await tenant.assert_sound()
+
+
+async def test_a_change_of_metadata_that_names_nobody_writes_no_mention(tenant: Tenant, owner: Any) -> None:
+    stored = await tenant.add(TEXT, "lime", metadata={"people": ["Ana Silva"]})
+    rows = "SELECT ctid, entity_id FROM stepwell.mentions WHERE user_id = $1 ORDER BY ctid"
+    before = await owner.fetch(rows, tenant.user_id)
+    assert (await _change(tenant, stored, {"metadata": {"importance": 5}})).status == "changed"
+    assert before
+    assert await owner.fetch(rows, tenant.user_id) == before
 
 
 async def test_a_file_is_found_by_its_name_beside_its_title(tenant: Tenant) -> None:
