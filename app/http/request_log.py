@@ -18,7 +18,6 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import FastAPI
 from opentelemetry import trace
@@ -66,7 +65,8 @@ class Observing:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = int(message["status"])  # the SDK of MCP sends members of an enumeration
-                message["headers"] = [*message.get("headers", ()), *_headers(state)]
+                given = list(message.get("headers", ()))
+                message["headers"] = [*given, *_headers(scope, given)]
                 if span.is_recording():  # it ends with the last byte of the response
                     span.set_attributes(
                         {f"stepwell.{name}_ms": ms for name, ms in (state.get("timings") or {}).items()}
@@ -85,9 +85,16 @@ class Observing:
                 _log(scope, status, took_s * 1000)
 
 
-def _headers(state: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    """The headers of a response: id, times, the version of the user's data, and those of `response_headers`."""
+def _headers(scope: Scope, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """More headers of a response: id, times, the version of the user's data, and those of `response_headers`.
+
+    A response to GET that does not say how long it may be kept is not kept: a cache between a client and the service
+    may not know that it depends on X-API-Key.
+    """
+    state = scope["state"]
     headers = {"x-request-id": state["request_id"], **state.get("response_headers", {})}
+    if scope["method"] == "GET" and "cache-control" not in Headers(raw=given):
+        headers["cache-control"] = "no-store"
     if timings := state.get("timings"):
         headers["server-timing"] = server_timing(timings)
     route = state.get("read_route")

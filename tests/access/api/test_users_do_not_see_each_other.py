@@ -204,3 +204,10 @@ async def test_another_users_entities_are_neither_listed_nor_matched_nor_contain
 async def _uuids(owner: asyncpg.Connection, user_id: str) -> set[str]:
     rows = await owner.fetch("SELECT chunk_id::text AS id FROM stepwell.chunks WHERE user_id = $1", user_id)
     return {row["id"] for row in rows}
+
+
+async def test_no_cache_keeps_what_a_user_reads_for_another_one(new_caller: Newcomer) -> None:
+    client = (await new_caller()).client
+    for path in [path for method, path, _ in operations() if method == "get" and "{" not in path]:
+        response = await client.get(path)
+        assert (response.status_code, response.headers.get_list("cache-control")) == (200, ["no-store"]), path
