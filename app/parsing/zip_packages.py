@@ -8,7 +8,7 @@ import re
 import stat
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lxml import etree
@@ -26,6 +26,8 @@ RATIO_FROM = 10_000_000
 """The ratio is checked from this unpacked size on. Small repetitive files compress as well and are harmless."""
 PROTECTED = "The file is protected by a password: save it without one."
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False, "collect_ids": False}
+"""How XML is read: ids may have any form; entities are not expanded or loaded."""
 _NUMBER = re.compile(r"\d+(?=\.(?:xml|bin)$)")
 """The number of a part. In files of some programs the main part has one: `word/document2.xml`."""
 _OLD_FORMATS = {"doc": "word", "ppt": "slides", "xlsx": "sheets"}
@@ -89,11 +91,13 @@ def open_archive(raw: bytes) -> zipfile.ZipFile:
 
 
 def xml(raw: bytes) -> Any:
-    """The root of an XML file. Ids may have any form; entities are not expanded or loaded. Raises XMLSyntaxError."""
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False
-    )
-    return etree.fromstring(raw, parser)
+    """The root of an XML file. Raises XMLSyntaxError."""
+    return etree.fromstring(raw, etree.XMLParser(**_SAFE))
+
+
+def read_xml(raw: bytes, *names: str) -> Iterator[tuple[str, Any]]:
+    """The elements with these names, each at its start and its end, while the file is read. Raises XMLSyntaxError."""
+    yield from etree.iterparse(io.BytesIO(raw), ("start", "end"), tag=names, **_SAFE)
 
 
 def replace_parts(raw: bytes, parts: Mapping[str, Any]) -> bytes:

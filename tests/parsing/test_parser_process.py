@@ -86,6 +86,16 @@ async def test_a_file_is_read_where_the_system_allows_less(parser: Parser) -> No
     assert process.rlimit(psutil.RLIMIT_CPU)[0] < hard[psutil.RLIMIT_CPU]
 
 
+async def test_the_memory_for_a_sheet_does_not_grow_with_its_elements() -> None:
+    row = "<table:table-row><table:table-cell {}</table:table-cell></table:table-row>".format
+    port, lindau = (row(f'office:value-type="string"><text:p>{text}</text:p>') for text in ("port", "Lindau"))
+    rows = f"{port}{row('>' + '<text:p/>' * 10_000) * 90}{lindau}"
+    body = f'<office:spreadsheet><table:table table:name="A">{rows}</table:table></office:spreadsheet>'
+    async with Parser(replace(LIMITS, memory_bytes=140_000_000, cpu_s=30)) as parser:
+        (document,) = await _read(parser, made_files.opendocument(body, kind="spreadsheet"), "a.ods")
+    assert document.text == "port: Lindau"
+
+
 def test_memory_is_not_limited_on_macos_which_refuses_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     monkeypatch.setattr(sys, "platform", "darwin")

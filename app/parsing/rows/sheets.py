@@ -47,7 +47,7 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _NUMBERS = frozenset({"float", "percentage", "currency"})
 _DURATION = re.compile(r"(-?)PT(\d{2,5}H\d{1,2}M\d{1,2})(?:[.,]\d+)?S")
 """A time of a day or more, as the library returns it from ODS."""
-_CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
+_ROW, _CELLS = f"{_TABLE}table-row", (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
 _TEXTS = re.compile(r"content\.xml|xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
 """The parts that may have the texts of cells."""
 _LOOK = rb"(?:<(?!/?(?:\w+:)?[rt]\b)(?![^<>]*superscript)[^<>]*+>)*+"
@@ -257,7 +257,7 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
     with zip_packages.open_archive(raw) as archive:
         names = set(archive.namelist())
         if "content.xml" in names:
-            return _opendocument(zip_packages.xml(archive.read("content.xml")))
+            return _opendocument(archive.read("content.xml"))
         if "xl/workbook.xml" not in names:
             return {}, []
         left_out = [
@@ -333,39 +333,40 @@ def _text_boxes(texts: Iterable[str]) -> Iterator[LeftOut]:
     return (LeftOut("text boxes", " ".join(text.split())) for text in texts if text.strip())
 
 
-def _opendocument(root: Any) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
-    parts = {}
-    boxes = root.iter("{*}text-box", "{*}custom-shape")
-    left_out = list(_text_boxes(" ".join("".join(line.itertext()) for line in box.iter("{*}p")) for box in boxes))
-    for table in root.iter(f"{_TABLE}table"):
-        name = table.get(f"{_TABLE}name", "")
-        parts[name] = found = SheetParts()
-        for row, columns, cell in _cells_of(table):
-            if found.texts.starts[-1:] != [row]:
-                found.texts.starts.append(row)
-                found.texts.rows.append({})
-            place = row, columns.start
-            for comment in cell.iter(f"{_OFFICE}annotation"):
-                text = " ".join(" ".join(paragraph.itertext()) for paragraph in comment.iter("{*}p"))
-                left_out.append(LeftOut("comments of cells", text, f"sheet {name}"))
-            height, width = (int(cell.get(f"{_TABLE}number-{what}-spanned", 1)) for what in ("rows", "columns"))
-            if height > 1 or width > 1:
-                found.merged.append((place, (place[0] + height - 1, place[1] + width - 1)))
-            if cell.get(f"{_OFFICE}value-type") in _NUMBERS:
-                text = " ".join("".join(p.itertext()) for p in cell.iterfind("{*}p"))
-                found.texts.rows[-1].update(dict.fromkeys(columns, text))
+def _opendocument(content: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
+    parts: dict[str, SheetParts] = {}
+    left_out: list[LeftOut] = []
+    name, row = "", 0
+    for event, element in zip_packages.read_xml(content, f"{_TABLE}table", _ROW, "{*}text-box", "{*}custom-shape"):
+        if event == "start" and element.tag == f"{_TABLE}table":
+            name, row = element.get(f"{_TABLE}name", ""), 0
+            parts[name] = SheetParts()
+        elif event == "end" and element.tag == _ROW:
+            left_out += _read_row(element, row, parts[name], name)
+            row += int(element.get(f"{_TABLE}number-rows-repeated", 1))
+            element.clear()  # all rows at once would take ten times the memory of their text
+        elif event == "end" and element.tag != f"{_TABLE}table":
+            left_out += _text_boxes([" ".join("".join(line.itertext()) for line in element.iter("{*}p"))])
     return parts, left_out
 
 
-def _cells_of(table: Any) -> Iterator[tuple[int, range, Any]]:
-    """The cells of an OpenDocument table, each with the first of equal rows and the columns of equal cells."""
-    row = 0
-    for element in table.iter(f"{_TABLE}table-row"):
-        columns = range(0)
-        for cell in element.iterchildren(*_CELLS):
-            columns = range(columns.stop, columns.stop + int(cell.get(f"{_TABLE}number-columns-repeated", 1)))
-            yield row, columns, cell
-        row += int(element.get(f"{_TABLE}number-rows-repeated", 1))
+def _read_row(element: Any, row: int, found: SheetParts, name: str) -> Iterator[LeftOut]:
+    """Adds the cells of a row, the first of equal ones, to the parts of its sheet. Yields its comments."""
+    texts: dict[int, str] = {}
+    found.texts.starts.append(row)
+    found.texts.rows.append(texts)
+    columns = range(0)
+    for cell in element.iterchildren(*_CELLS):
+        columns = range(columns.stop, columns.stop + int(cell.get(f"{_TABLE}number-columns-repeated", 1)))
+        for comment in cell.iter(f"{_OFFICE}annotation"):
+            text = " ".join(" ".join(paragraph.itertext()) for paragraph in comment.iter("{*}p"))
+            yield LeftOut("comments of cells", text, f"sheet {name}")
+        height, width = (int(cell.get(f"{_TABLE}number-{what}-spanned", 1)) for what in ("rows", "columns"))
+        if height > 1 or width > 1:
+            found.merged.append(((row, columns.start), (row + height - 1, columns.start + width - 1)))
+        if cell.get(f"{_OFFICE}value-type") in _NUMBERS:
+            text = " ".join("".join(p.itertext()) for p in cell.iterfind("{*}p"))
+            texts.update(dict.fromkeys(columns, text))
 
 
 def show_number(value: float, code: str) -> str:
