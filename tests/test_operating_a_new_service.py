@@ -62,10 +62,11 @@ async def _stepwell(*arguments: str, env: dict[str, str]) -> str:
 
 
 async def _address_behind_the_proxy_of_the_docs(client: httpx.AsyncClient) -> str:
-    """The server that the tools' OpenAPI document names to a visitor of https://localhost:8443."""
+    """The server that the tools' OpenAPI document names to a visitor of https://localhost:8443/stepwell/."""
     page = (running_service.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     visit = {"scheme": "https", "host": "localhost", "http_host": "localhost:8443"}
     sent = {name: visit[value] for name, value in re.findall(r"proxy_set_header (\S+) \$(\w+);", page)}
+    sent |= re.findall(r"proxy_set_header (X-Forwarded-Prefix) (\S+);", page)
     container = httpx.AsyncHTTPTransport(local_address="127.0.0.2")  # any address but that of the service
     async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, transport=container) as proxy:
         return (await proxy.get("/api/rag/tools/openapi.json", headers=sent)).json()["servers"][0]["url"]
@@ -86,7 +87,7 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
             stored = await client.post(running_service.DOCUMENTS, json={"content": "Lime sets slowly."})
             assert stored.status_code == 201
             assert len((await client.post(running_service.SEARCH, json={"query": "lime"})).json()["results"]) == 1
-            assert (await _address_behind_the_proxy_of_the_docs(client)) == "https://localhost:8443"
+            assert (await _address_behind_the_proxy_of_the_docs(client)) == "https://localhost:8443/stepwell"
             health = {**os.environ, "STEPWELL_PORT": str(client.base_url.port)}
             checked = await asyncio.create_subprocess_exec(*dockerfile.health_check(), env=health)
             assert await checked.wait() == 0

@@ -99,7 +99,7 @@ async def describe_tools(request: Request, user_id: AnyUser) -> dict[str, Any]:
     Its server is the address of this request.
     """
     known = context(request, user_id)
-    server = str(request.base_url).rstrip("/")
+    server = str(request.base_url).rstrip("/") + request.headers.get("x-forwarded-prefix", "").rstrip("/")
     offered = registry.list_offered(known.scopes, optional=known.optional_tools)
     return tool_formats.openapi_document(offered, server=server)
 
