@@ -210,6 +210,17 @@ class Protocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self.running = cycle
+        send = cycle.send
+
+        async def send_and_announce(message: Any) -> None:
+            """Say `close` if the body has not ended: HAProxy may send the next request in place of its rest."""
+            closes = message["type"] == "http.response.start" and cycle.more_body and cycle.keep_alive
+            if closes:
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+            await send(message)
+            cycle.keep_alive |= closes  # it lingers all the same, so that the client can read the response
+
+        cycle.send = send_and_announce  # type: ignore[method-assign]
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:

@@ -164,8 +164,10 @@ async def test_http_1_0_is_answered_and_closed(patient: Running) -> None:
 
 
 async def test_a_connection_whose_body_continues_after_the_response_is_closed(quick: Running) -> None:
-    client = await quick.connect(POST % 1_000_000 + b"a")
-    assert (await client.response())[0] == 200
+    client = await quick.connect(POST % 1 + b"a" + POST % 1_000_000 + b"a")
+    assert "connection" not in (await client.response())[1]
+    status, headers, _body = await client.response()
+    assert (status, headers["connection"]) == (200, "close")
     while not client.reader.at_eof():
         try:
             await client.send(b"a")
