@@ -1,6 +1,7 @@
 """With `--url` commands use a running service: the same output, errors and statuses, and no database."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,6 +13,7 @@ import made_files
 import pytest
 
 from app import capability
+from app.cli import client
 
 ROOT = Path(__file__).parents[3]
 Command = Callable[..., Awaitable[Any]]
@@ -111,3 +113,9 @@ def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_s
     assert "asyncio" not in imported
     own = ("app.database", "app.models", "app.query.search_types", "app.http", "app.search.search")
     assert not [name for name in imported if name.startswith(own)]
+
+
+def test_the_proxy_of_the_docs_waits_as_long_as_a_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    (seconds,) = re.findall(r"proxy_read_timeout (\d+)s;", page)
+    assert int(seconds) >= client.TIMEOUT.read
