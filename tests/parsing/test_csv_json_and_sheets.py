@@ -175,6 +175,8 @@ def test_rows_with_ids_keep_their_place_when_rows_move_and_equal_ids_stay_apart(
 def test_ragged_rows_and_unnamed_and_repeated_columns_lose_nothing(read: Read) -> None:
     documents = read(b"a,,a\n1,2,3,4\n5\n,,\n", "a.csv")
     assert [document.metadata for document in documents] == [{"a": "1", "2": "2", "a 3": "3", "4": "4"}, {"a": "5"}]
+    (wine,) = read(b"178,4,red\n14.2,1.7,2.4,15,1\n", "a.csv")
+    assert wine.metadata == {"178": "14.2", "4": "1.7", "red": "2.4", "4 4": "15", "5": "1"}
 
 
 @pytest.mark.parametrize("raw", [b"a,b\n", b"\n", b"a,b\n,\n"])

@@ -134,6 +134,7 @@ def _records(table: Table, needed: Sequence[str], left_out: list[LeftOut]) -> It
     """
     names = table.names
     for number, row in table.read(left_out):
-        columns = itertools.chain(names, map(header_rows.Unnamed, itertools.count(len(names) + 1)))
-        record = dict(zip(columns, row, strict=False))
+        if len(row) > len(names):
+            names = header_rows.columns([*table.heads, *[""] * (len(row) - len(table.heads))])
+        record = dict(zip(names, row, strict=False))
         yield f"row={number}", record | {name: "" for name in needed if name not in record}
