@@ -1,7 +1,7 @@
 """Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below the names of the columns is a document.
 
-The library, calamine, does not return number formats and merged cells of ODS, which are read here. Comments, charts and
-text boxes are reported as left out.
+The library, calamine, does not return number formats and merged cells of ODS, which are read here; those of XLSB and
+XLS are read by anydoc. Comments, charts and text boxes are reported as left out.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import itertools
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote
 
+import anydoc
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
@@ -50,6 +52,8 @@ _DURATION = re.compile(r"(-?)PT(\d{2,5}H\d{1,2}M\d{1,2})(?:[.,]\d+)?S")
 _ROW, _CELLS = f"{_TABLE}table-row", (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
 _TEXTS = re.compile(r"content\.xml|xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
 """The parts that may have the texts of cells."""
+_MOST_SHOWN = 100_000
+"""Cells of XLSB and XLS whose texts are read: more would take too much memory."""
 _LOOK = rb"(?:<(?!/?(?:\w+:)?[rt]\b)(?![^<>]*superscript)[^<>]*+>)*+"
 _RUN = rb"</(?:\w+:)?t></(?:\w+:)?r><(?:\w+:)?r>" + _LOOK
 _BEGIN = rb"<(?:\w+:)?t\b[^<>]*+>"
@@ -106,7 +110,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """
     try:
         workbook = _open(file.raw)
-        parts, left_out = _read_parts(file.raw)
+        parts, left_out = _read_parts(file.raw, workbook)
         left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, are_visible=False)]
         nothing = "The sheets have no cells with text or numbers."
         yield from types.annotate(_rows(file, workbook, parts, left_out), nothing, left_out=left_out)
@@ -250,16 +254,16 @@ def _show_time(sign: str, hours: int, minutes: int, seconds: int) -> str:
     return f"{sign}{hours}:{minutes:02}" + f":{seconds:02}" * (seconds > 0)
 
 
-def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
-    """The parts of each sheet by its name, and what is left out. Both are empty for XLSB and XLS."""
+def _read_parts(raw: bytes, workbook: CalamineWorkbook) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
+    """The parts of each sheet by its name, and what is left out, which is unknown for XLSB and XLS."""
     if not raw.startswith(b"PK"):
-        return {}, []
+        return _shown_texts(raw, workbook), []
     with zip_packages.open_archive(raw) as archive:
         names = set(archive.namelist())
         if "content.xml" in names:
             return _opendocument(archive.read("content.xml"))
         if "xl/workbook.xml" not in names:
-            return {}, []
+            return _shown_texts(raw, workbook), []
         left_out = [
             LeftOut("charts", text, text.partition("\n")[0][:_LONGEST_NAME]) for text in word_and_slides.charts(archive)
         ]
@@ -277,6 +281,28 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
                 left_out += itertools.chain(_no_results(raw_sheet, sheet), _printed(raw_sheet, sheet))
                 left_out += _comments(archive, part, sheet)
         return parts, left_out
+
+
+def _shown_texts(raw: bytes, workbook: CalamineWorkbook) -> Mapping[str, SheetParts]:
+    """The numbers of XLSB and XLS as another library shows them. It leaves out hidden rows and columns."""
+    visible = map(workbook.get_sheet_by_name, _names(workbook, are_visible=True))
+    sheets = [sheet for sheet in visible if sheet.height]
+    if sum(sheet.height * sheet.width for sheet in sheets) > _MOST_SHOWN:
+        return {}
+    parts = {}
+    with suppress(anydoc.ConvertError, ValueError):
+        grids = [table.grid for block in anydoc.to_document(raw).blocks if (table := block.table) is not None]
+        for sheet, grid in list(zip(sheets, grids, strict=True)):
+            if sheet.start is not None and (len(grid), len(grid[0])) == (sheet.height, sheet.width):
+                top, left = sheet.start
+                rows = [dict(enumerate(map(_text, row), left)) for row in grid]
+                parts[sheet.name] = SheetParts(texts=ShownTexts(list(range(top, top + len(rows))), rows))
+    return parts
+
+
+def _text(slot: anydoc.CellSlot) -> str:
+    blocks = slot.cell.blocks if slot.cell else ()
+    return "".join(inline.text or "" for block in blocks for inline in block.content or ())
 
 
 def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
