@@ -44,7 +44,7 @@ class Table:
 
     @property
     def shared(self) -> dict[str, str]:
-        """The lines above the names as metadata of each row; empty if the lines are long."""
+        """The lines above the names, which are in text and metadata of each row; empty if they are long."""
         return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
 
     def read(self, left_out: list[LeftOut], sheet: str = "") -> Iterator[Row]:
