@@ -129,6 +129,17 @@ async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_fi
     assert await repaired.repair() == Damage()
 
 
+async def test_a_difference_of_statistics_that_two_repairs_have_found_is_added_once(repaired):
+    before, tenant = await repaired.rows(), repaired.tenant
+    await repaired.connection.execute("UPDATE stepwell.text_statistics SET tokens = tokens * 2")
+    async with tenant.db.reading(tenant.user_id) as reading:
+        found = await repairs.drift(reading)
+    for _repair in range(2):
+        async with tenant.db.locking(tenant.user_id) as writing:
+            await repairs.add_drift(writing, found)
+    assert await repaired.rows() == before
+
+
 async def test_tables_that_were_emptied_are_filled_again(repaired):
     before = await repaired.rows()
     for emptied in (("postings", "embeddings", "mentions", "facet_keys"), ("lexemes", "text_statistics", "headings")):

@@ -163,12 +163,12 @@ async def drift(db: Reading) -> list[Drift]:
     return [Drift(**row._mapping) for row in rows]
 
 
-async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
-    """Add differences to the user's text statistics, unless they include chunks that are not visible.
+async def add_drift(db: Writing, _found: Sequence[Drift]) -> None:
+    """Add the differences to the user's text statistics. Another repair may have added those that were found before.
 
     Under the user's lock.
     """
-    if await hidden_chunks.exist(db):
+    if not (found := await drift(db)):
         return
     rows = [{"user_id": db.user_id, **dataclasses.asdict(one)} for one in found]
     add = postgresql.insert(tables.text_statistics).values(rows)
