@@ -173,7 +173,7 @@ class Settings(ProviderSettings):
         *("customer", "organisation", "organization", "company", "product", "tags"),
     )
     """Metadata keys whose values name entities, comma-separated, with their type if it is not the key:
-    `supplier:vendor`; applies to documents that are stored afterwards."""
+    `supplier:vendor`; applies to documents that are stored or linked again."""
 
     @model_validator(mode="after")
     def _no_access_without_keys(self) -> Settings:
