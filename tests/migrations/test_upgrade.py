@@ -1,5 +1,6 @@
 """A populated database of the baseline keeps its rows and its search results through every later revision."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -272,6 +273,17 @@ async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated, ow
     assert [step.revision for step in steps] == REVISIONS[1:]
     assert all(step.summary and step.seconds >= 0 for step in steps)
     assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == migration.BASELINE
+
+
+async def test_an_upgrade_that_ended_because_a_request_waited_for_it_is_repeated(populated, owner) -> None:
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'stepwell.tenants'::regclass"
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE stepwell.tenants IN ACCESS SHARE MODE")
+        upgrading = asyncio.create_task(_upgrade(populated))
+        while not await owner.fetchval(waiting):
+            assert not upgrading.done()
+        assert await owner.fetchval("SELECT count(*) FROM stepwell.documents"), "after the deadlock"
+    assert await upgrading == migration.head()
 
 
 async def test_0042_keeps_what_waits_to_be_linked(new_database) -> None:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from app import __version__, errors
-from app.database import driver_errors, sqlalchemy_engines
+from app.database import driver_errors, retries, sqlalchemy_engines
 from app.database.schema import citus, inspection, reembedding, roles, tables
 from app.database.transactions import Database
 
@@ -56,18 +56,19 @@ Report = Callable[[AppliedRevision], None]
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
-    All revisions run in one transaction. `report` is called after each revision.
+    All revisions run in one transaction. `report` is called after each revision. The transaction is repeated, also the
+    report, where running requests do not release their locks in time or wait for its own.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch if pgvector is missing, if the
     database is not in UTF-8, if a newer version has upgraded it, or if an earlier version must upgrade it first;
-    BadRequest for a dimension that pgvector cannot index; ReadOnly for a standby.
+    BadRequest for a dimension that pgvector cannot index; ReadOnly for a standby; Busy.
     """
 
     def run(connection: Connection) -> str:
         migrate = None if read_revision(connection) == head() else _migrate_to(revision, report)
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
 
-    return await on_connection(dsn, run)
+    return await retries.while_busy(on_connection, dsn, run)
 
 
 async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
