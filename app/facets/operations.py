@@ -20,7 +20,7 @@ from app.services import Services
 from app.text import iso_dates, uris
 
 NEAREST_SCORE = 70
-"""Least similarity, 0 to 100, of a key or value to the stored one that is suggested instead."""
+"""Least similarity, 0 to 100, of a key or value to the stored one that is suggested, by its letters, else its words."""
 MAX_CHECKED = 5
 """Most folders, most conditions on metadata, and most values of one, that are compared with what is stored."""
 NAMED = 5
@@ -142,8 +142,10 @@ def _missed_value(key: str, wanted: Any, facet: Facet) -> MissedFilter:
 
 
 def _nearest(text: str, known: list[str]) -> str | None:
-    found = process.extractOne(text, known, scorer=fuzz.ratio, processor=str.casefold, score_cutoff=NEAREST_SCORE)
-    return found[0] if found else None
+    for score in (fuzz.ratio, fuzz.token_set_ratio):
+        if found := process.extractOne(text, known, scorer=score, processor=str.casefold, score_cutoff=NEAREST_SCORE):
+            return found[0]
+    return None
 
 
 async def _find_wrong_counts(rows: UserRows) -> AsyncIterator[range]:

@@ -15,7 +15,7 @@ from app.facets.types import FacetQuery
 
 STORED: list[dict[str, Any]] = [
     {"team": "Firmware", "year": 2024, "tags": ["tide", "tide", "buoy"], "draft": True},
-    {"team": "Firmware", "year": 2025, "tags": "tide", "owner": None},
+    {"team": "Firmware", "year": 2025, "tags": "tide", "owner": [None, "Ana Silva"]},
     {"team": "Field", "year": "2025", "Tone": {"a": 1}},
     {},
 ]
@@ -58,6 +58,7 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
         ({"team": {"in": ["Masonry", "Wharf"]}}, "team: no document has this value. There is Firmware, Field."),
         ({"team": "Masonry"}, "team: no document has this value. There is Firmware, Field."),
         ({"team": ["Firmware", "Field"]}, 'team: did you mean {"in": ["Firmware", "Field"]}?'),
+        ({"owner": "Ana"}, "owner: did you mean Ana Silva?"),
         ({"draft": "true"}, "draft: did you mean true, a boolean?"),
         ({"Tone": {"gte": 2}}, "Tone: its values are of the type object, which this range does not compare."),
         (
