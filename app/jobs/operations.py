@@ -51,7 +51,7 @@ async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerat
     """Yields a job at once and after each change until it has ended; None if nothing has changed for KEEP_ALIVE_S.
 
     If the database is unavailable or too slow, the job counts as unchanged. If the job no longer exists, it counts as
-    done, because some jobs are deleted when they finish.
+    done where jobs of its kind are deleted when they finish, and else as cancelled: it was deleted with its user.
     """
     yield shown
     yielded_at = time.monotonic()
@@ -62,7 +62,8 @@ async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerat
         except (errors.Unavailable, errors.DeadlineExceeded):
             now = shown
         except errors.NotFound:
-            now = replace(shown, status="done")
+            ends_deleted = any(kind.name == shown.kind and kind.kept == 0 for kind in workers.every_kind())
+            now = replace(shown, status="done" if ends_deleted else "cancelled")
         if now != shown or time.monotonic() - yielded_at >= KEEP_ALIVE_S:
             yield now if now != shown else None
             shown, yielded_at = now, time.monotonic()

@@ -36,14 +36,17 @@ async def test_a_job_is_listed_read_and_cancelled(caller: Caller, database: Data
     assert [job["job_id"] for job in listed] == ids[:1]
 
 
-async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller: Caller, database: Database) -> None:
-    job_id = await _queue(database, caller, "relink")
+@pytest.mark.parametrize(("kind", "status"), [("relink", "done"), ("store_document", "cancelled")])
+async def test_a_followed_job_that_is_removed_ends_as_done_if_its_kind_is_removed_when_it_finishes(
+    caller: Caller, database: Database, kind: str, status: str
+) -> None:
+    job_id = await _queue(database, caller, kind)
     found = await job_operations.get(job_id, caller.user_id, db=database)
     states = job_operations.follow(found, caller.user_id, db=database)
     first = await anext(states)
     async with database.writing(caller.user_id) as writing:
         await writing.execute(sa.delete(tables.jobs).where(tables.jobs.c.job_id == job_id))
-    assert [(state.job_id, state.status) async for state in states if state] == [(job_id, "done")]
+    assert [(state.job_id, state.status) async for state in states if state] == [(job_id, status)]
     assert first is not None
     assert first.status == "queued"
 
