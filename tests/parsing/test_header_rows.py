@@ -87,6 +87,32 @@ def test_the_names_below_merged_cells_of_words_are_found(rows, spanned, names, a
     assert (table.names, table.above) == (names, above)
 
 
+STACKED = {
+    "other names": ([["Sea", "Ebb"], ["North", 12], [N], ["Who", "Since", "Pay"], ["Ana", "May", 5]], [0, 3]),
+    "a title": ([["Sum", "Q"], ["Road", 1], [N], ["2025"], ["Sum", "Q"], ["Road", 2]], [0, 3]),
+    "a row after a gap": ([["Name", "Qty"], ["A", 1], [N], ["B", "none"], ["C", 3]], [0]),
+    "a note": ([["Name", "Qty"], ["A", 1], [N], ["As of May"], ["Draft"]], [0]),
+    "a form": ([["Date", "1.5."], ["For", "Ana"], [N], ["No", "Part", "Price"], ["x", "Sand", 3]], [0]),
+}
+
+
+@pytest.mark.parametrize(("rows", "firsts"), STACKED.values(), ids=STACKED)
+def test_tables_below_each_other_have_their_own_names(rows, firsts) -> None:
+    assert list(header_rows.split(rows)) == list(zip(firsts, [*firsts[1:], len(rows)], strict=True))
+
+
+def test_the_rows_of_the_second_table_of_a_sheet_have_its_names_and_title(read: Read) -> None:
+    names, rows = ["Dept", "Q1"], [["Roads", 1], ["Parks", 3]]
+    sheet = [["Budget 2024", N], names, *rows, [N, N], ["Budget 2025", N], names, *rows]
+    documents = read(made_files.sheets({"A": sheet}), "a.xlsx")
+    texts = [f"table: Budget {year}\nDept: {dept}\nQ1: {sum}" for year in (2024, 2025) for dept, sum in rows]
+    assert [document.text for document in documents] == texts
+    assert [document.fragment for document in documents] == [f"row={row}&sheet=A" for row in (3, 4, 8, 9)]
+    form = [["Invoice", N, "No.", "2024-0815"], ["For", "Hofer", N, N], [N] * 4]
+    above, item = read(made_files.sheets({"A": [*form, ["Pos", "Item", "Qty", "Price"], [1, "Sand", 2, 3]]}), "a.xlsx")
+    assert (above.text, item.text.count("\n")) == ("Invoice No. 2024-0815\nFor Hofer", 5)
+
+
 def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Read) -> None:
     (document,) = read(b"Prices of 2026\nname;price\nbolt;3\n", "a.csv")
     text = "table: Prices of 2026\nname: bolt\nprice: 3"

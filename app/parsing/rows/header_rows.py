@@ -80,6 +80,31 @@ def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
     return Table(columns(names), itertools.chain(sample[below:], numbered), names, "\n".join(lines), number)
 
 
+def split(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[int, int]]:
+    """The places of the first row of each table of a sheet, and of the row after its last."""
+    first = 0
+    for place in range(3, len(rows) - 1):
+        if not any(map(show, rows[place - 1])) and _begins_table(rows, first, place):
+            yield first, place
+            first = place
+    yield first, len(rows)
+
+
+def _begins_table(rows: Sequence[Sequence[Any]], first: int, place: int) -> bool:
+    """Whether other names are below a blank row, with a title or in another number, and numbers above and below them.
+
+    Names below a form are found by `find`.
+    """
+    above = list(filter(None, map(_filled, rows[max(first, place - SAMPLE) : place])))
+    has_title = len(_filled(rows[place])) == 1
+    names, below = map(_filled, [*rows[place + has_title : place + has_title + 2], []][:2])
+    if len(above) < 2 or not 1 < len(names) == len(set(names.values())) < _least_below_form(above):
+        return False
+    is_other = has_title or len(names) != len(above[0])
+    numbers = (any(map(_is_number, row.values())) for row in (names, below))
+    return is_other and list(numbers) == [False, True] and any(_is_number(above[-1].get(name, "")) for name in names)
+
+
 def columns(names: Sequence[str]) -> list[str]:
     """The names of columns. Blank and repeated names get the number of the column."""
     found: list[str] = []
@@ -119,15 +144,20 @@ def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
 
 
 def _begin_below_form(sample: Sequence[Row], found: Sequence[dict[int, str]], place: int) -> int:
-    """The place of a table's names below a form: below a blank row, two cells wider than all above it; 0 if none."""
-    widest = list(itertools.accumulate((len(set(row.values())) for row in found), max))
+    """The place of a table's names below a form: below a blank row and wider than all above it; 0 if none."""
     for later in range(place + 1, len(found) - 1):
         names, is_apart = found[later].values(), sample[later][0] - sample[later - 1][0] > 1
-        if not is_apart or widest[later - 1] + 1 >= len(names) or len(names) > len(set(names)):
+        if not is_apart or len(names) < _least_below_form(found[:later]) or len(names) > len(set(names)):
             continue
         if not any(map(_is_number, names)) and any(map(_is_number, found[later + 1].values())):
             return later
     return 0
+
+
+def _least_below_form(above: Sequence[dict[int, str]]) -> int:
+    """The least number of names below a form: two more than its rows have cells, or one if its first has a number."""
+    has_number = any(map(_is_number, above[0].values()))
+    return max(len(set(row.values())) for row in above) + (1 if has_number else 2)
 
 
 def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:

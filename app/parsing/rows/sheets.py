@@ -165,28 +165,23 @@ def _rows(
     reader = RecordReader(file.text_field)
     visible = _names(workbook, are_visible=True)
     for name in visible:
-        sheet, part = workbook.get_sheet_by_name(name), parts.get(name, SheetParts())
-        cells = [
-            [_cell(cell, (row, column), part) for column, cell in enumerate(cells)]
-            for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
-        ]
-        table = _table(cells, sheet, part.merged)
         suffix = f"&sheet={quote(name, safe='')}"
-        rows = (
-            (f"row={number}{suffix}", dict(zip(table.names, row, strict=True)))
-            for number, row in table.read(left_out, name)
-            if any(map(header_rows.show, row))
-        )
         shared = {"sheet": name} if len(visible) > 1 else {}
-        yield from table.introduction(f"row=1{suffix}", shared)
-        found = reader.documents(rows, shared=shared | table.shared)
-        first = next(found, None)
-        if first is not None:
-            yield first
-            yield from found
-        elif any(table.heads):
-            text = "\n".join(filter(None, table.heads))
-            yield ExtractedDocument(text, metadata=shared, fragment=f"row={table.first}{suffix}", markdown=False)
+        for place, table in _tables(workbook.get_sheet_by_name(name), parts.get(name, SheetParts())):
+            rows = (
+                (f"row={number}{suffix}", dict(zip(table.names, row, strict=True)))
+                for number, row in table.read(left_out, name)
+                if any(map(header_rows.show, row))
+            )
+            yield from table.introduction(f"row={place + 1}{suffix}", shared)
+            found = reader.documents(rows, shared=shared | table.shared)
+            first = next(found, None)
+            if first is not None:
+                yield first
+                yield from found
+            elif any(table.heads):
+                text = "\n".join(filter(None, table.heads))
+                yield ExtractedDocument(text, metadata=shared, fragment=f"row={table.first}{suffix}", markdown=False)
 
 
 def _names(workbook: CalamineWorkbook, *, are_visible: bool) -> list[str]:
@@ -195,7 +190,17 @@ def _names(workbook: CalamineWorkbook, *, are_visible: bool) -> list[str]:
     return [sheet.name for sheet in sheets if (sheet.visible == SheetVisibleEnum.Visible) == are_visible]
 
 
-def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]]) -> Table:
+def _tables(sheet: CalamineSheet, part: SheetParts) -> Iterator[tuple[int, Table]]:
+    """The tables of a sheet, each with the place of its first row."""
+    cells = [
+        [_cell(cell, (row, column), part) for column, cell in enumerate(cells)]
+        for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
+    ]
+    for first, last in header_rows.split(cells):
+        yield first, _table(cells[:last], sheet, part.merged, first)
+
+
+def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]], first: int = 0) -> Table:
     """Finds the table in the rows of a sheet. The value of a merged cell is repeated in each place that it covers.
 
     In the rows of the table, it stands once in columns with the same or no name, and if it is long or spans the sheet.
@@ -209,7 +214,7 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         if right > left and right - left + 1 < width:
             spanned.add(top + 1)
-    table = header_rows.find(enumerate(rows, 1), spanned)
+    table = header_rows.find(enumerate(rows[first:], first + 1), spanned)
     for (top, left), (bottom, right) in ranges:
         is_long = len(header_rows.show(rows[top][left])) > markdown_writer.LONGEST_REPEATED
         is_wide = is_long or right - left + 1 >= width
