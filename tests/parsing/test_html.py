@@ -413,6 +413,14 @@ def test_the_number_of_a_note_is_apart_from_words(read: Read, note: str, text: s
     assert document.text.strip() == text
 
 
+def test_the_groups_of_the_rows_of_a_table_have_no_rules_between_them(read: Read) -> None:
+    groups = (["thead", "th", "Port", "Fee"], ["tbody", "th", "North", ""], ["tbody", "td", "Oslo", "5"])
+    groups += (["tfoot", "td", "Sum", "5"],)
+    rows = (f"<{group}><tr><{cell}>{name}<{cell}>{fee}</{group}>" for group, cell, name, fee in groups)
+    (document,) = read(f"<!doctype html><table>{''.join(rows)}</table>".encode(), "a.html")
+    assert _lines(document) == ["| Port | Fee |", "| --- | --- |", "| North |  |", "| Oslo | 5 |", "| Sum | 5 |"]
+
+
 def test_a_table_with_widths_and_line_breaks_between_its_cells_has_one_line_a_row(read: Read) -> None:
     table = "<colgroup width=9></colgroup>\n<tr>\n<td colspan=2>T</td>\n<td>U</td>\n</tr>\n"
     rows = "".join(f"<tr>\n<td>a{row}</td>\n<td>b</td>\n<td>c</td>\n</tr>\n" for row in (1, 2))

@@ -605,10 +605,11 @@ def _markdown(element: Tag) -> str:
 def _fill_tables(soup: BeautifulSoup) -> None:
     """Fill tables whose cells extend over several rows or columns, and move their captions above them.
 
-    Removes the widths of columns, because the library takes only the first element of a table for the first row.
+    Removes the widths of columns and the groups of rows: the library takes the first element of a table for its first
+    row, and the first row of each group for names.
     """
-    for width in soup.find_all(("col", "colgroup")):
-        width.unwrap()
+    for group in soup.find_all(("col", "colgroup", *_GROUPS)):
+        group.unwrap()
     for caption in soup.find_all("caption"):
         if caption.parent is not None and caption.parent.name == "table":
             caption.name = "p"
