@@ -265,6 +265,15 @@ def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> 
         "| Winter |  |  |",
         "| Barge | 41 | EUR |",
     ]
+    page = """<!doctype html><table><thead><tr><th rowspan=2>Ship<th colspan=2>Fee</tr>
+    <tr><th>2022<th>2023</tr>
+    </thead>
+    <tbody>
+    <tr><th colspan=3>Ferries</tr>
+    <tr><th>Ulm<td>5<td>6</table>"""
+    (document,) = read(page.encode(), "a.html")
+    head, _rule, *rows = document.text.splitlines()
+    assert (head, rows) == ("| Ship | Fee 2022 | Fee 2023 |", ["| Ferries |  |  |", "| Ulm | 5 | 6 |"])
 
 
 def test_columns_that_only_lay_out_a_financial_table_are_left_out_and_their_signs_join_the_numbers(read: Read) -> None:

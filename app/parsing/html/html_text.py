@@ -40,6 +40,8 @@ MOST_PLACES = 500_000
 """Most places that the cells of the tables of a page cover."""
 MOST_COLUMNS = 1_000
 """Most columns or rows over which a cell extends, as in browsers."""
+MOST_NAMES = 3
+"""Most rows with the names of the columns of a table."""
 _CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
 _NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
@@ -610,6 +612,9 @@ def _fill_tables(soup: BeautifulSoup) -> None:
     """
     for group in soup.find_all(("col", "colgroup", *_GROUPS)):
         group.unwrap()
+    for element in soup.find_all("table"):
+        for space in element.find_all(string=lambda text: not text.strip(), recursive=False):
+            space.extract()  # beside a row that is removed it would be a blank line, which ends a table
     for caption in soup.find_all("caption"):
         if caption.parent is not None and caption.parent.name == "table":
             caption.name = "p"
@@ -663,6 +668,7 @@ class _Filler:
                 element.append(cell if is_first else self._added("") if is_heading else self._repeated(cell))
             if not element.get_text().strip():
                 element.decompose()
+        _join_names(elements)
 
     def _place(self, element: Tag, above: dict[int, tuple[Tag, int]]) -> list[Tag]:
         """The cells of a row by column. `above` has the cells that extend into the next rows, and how many rows."""
@@ -701,6 +707,22 @@ class _Filler:
         added = self.soup.new_tag(name)
         added.string = text
         return added
+
+
+def _join_names(rows: Sequence[Tag]) -> None:
+    """Join names of columns that are on two or three rows: those below each other are one name."""
+    cells = ([*row.find_all(_CELLS, recursive=False)] for row in rows[: MOST_NAMES + 1])
+    heads = list(itertools.takewhile(_are_names, cells))
+    if 1 < len(heads) <= min(MOST_NAMES, len(rows) - 1):
+        for column in zip(*heads, strict=False):
+            column[0].string = " ".join(dict.fromkeys(" ".join(cell.get_text(" ").split()) for cell in column)).strip()
+        for row in rows[1 : len(heads)]:
+            row.decompose()
+
+
+def _are_names(cells: Sequence[Tag]) -> bool:
+    """Whether the cells of a row are names of columns, and not one name of the rows below it."""
+    return all(cell.name == "th" for cell in cells) and len({cell.get_text() for cell in cells}) > 1
 
 
 def _columns(grid: Sequence[Sequence[Tag]]) -> list[int]:
