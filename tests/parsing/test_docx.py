@@ -182,6 +182,15 @@ def test_a_column_that_only_differing_borders_make_is_no_column(read: Read) -> N
     ]
 
 
+def test_names_of_columns_on_two_rows_are_one_name(read: Read) -> None:
+    document = docx.Document()
+    table = _table(document, ("Plant", "Output", ""), ("", "2022", "2023"), ("Ulm", "5", "6"))
+    table.cell(0, 0).merge(table.cell(1, 0))
+    table.cell(0, 1).merge(table.cell(0, 2))
+    (found,) = read(made_files.saved(document), "a.docx")
+    assert found.text == "| Plant | Output 2022 | Output 2023 |\n| --- | --- | --- |\n| Ulm | 5 | 6 |"
+
+
 def _table(document: Any, *rows: tuple[str, ...]) -> Any:
     table = document.add_table(rows=len(rows), cols=len(rows[0]))
     for number, row in enumerate(rows):

@@ -101,7 +101,10 @@ class Writer:
         lines = [row[0] for row in rows[:titles]]
         if lines and len(lines[-1]) <= markdown_writer.LONGEST_REPEATED:
             lines[-1] = lines[-1].rstrip(" :") + ":"  # so that it is the caption of each part of the table
-        return "\n\n".join((*map(markdown_writer.paragraph, lines), markdown_writer.table(rows[titles:])))
+        below = titles + _count_names([row for row, text in zip(grid, texts, strict=True) if any(text)][titles:])
+        head = [" ".join(dict.fromkeys(filter(None, column))) for column in zip(*rows[titles:below], strict=True)]
+        written = markdown_writer.table([*filter(None, [head]), *rows[below:]])
+        return "\n\n".join((*map(markdown_writer.paragraph, lines), written))
 
     def _cell(self, blocks: Iterable[Block]) -> str:
         """The text of a cell, without marks of headings. A table in it is on one line."""
@@ -170,6 +173,13 @@ def _count_titles(grid: Grid, texts: Sequence[Sequence[str]]) -> int:
     titles = len(list(itertools.takewhile(lambda one: _is_wide(one[0]), found)))
     names = list(filter(None, found[titles][1])) if titles < len(found) - 1 else []
     return titles if len(names) > 1 and not any(map(_NUMBER.fullmatch, names)) else 0
+
+
+def _count_names(rows: Grid) -> int:
+    """The number of rows with names of columns: as many as a cell of the first covers, if another covers columns."""
+    cells = [cell for _, cell in rows[0] if cell is not None] if rows else []
+    covered = max((cell.row_span for cell in cells), default=1)
+    return covered if covered < len(rows) and any(cell.col_span > 1 for cell in cells) else 1
 
 
 def _is_wide(row: Sequence[tuple[CellSlot, Cell | None]]) -> bool:
