@@ -155,10 +155,17 @@ def clean_title(title: str) -> str:
 
 
 def default_config(text: str, title: str, *, language: str | None, table: str | None = None) -> str:
-    """The text-search configuration of a document that names no language: by `language` or its table, or detected."""
+    """The text-search configuration of a document that names no language: by `language`, or detected.
+
+    That of its table decides, unless the text is in a script in which that language is not written.
+    """
     if language is not None:
         return config_for(language)
-    return (languages.detect_config(text if text.strip() else title) if table is None else table) or DEFAULT_CONFIG
+    text = text if text.strip() else title
+    scripts = languages.configs_of_script(text)
+    if table is None or (scripts and table not in scripts):
+        table = languages.detect_config(text)
+    return table or DEFAULT_CONFIG
 
 
 def config_for(language: str) -> str:

@@ -80,6 +80,7 @@ async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:
 async def test_the_rows_of_a_table_without_prose_have_one_language() -> None:
     header = "Country,Capital,Area (km²),Continent\n"
     rows = ["El Salvador,San Salvador,21040,NA", "São Tomé and Príncipe,São Tomé,1001,AF", "Bhutan,Thimphu,47000,AS"]
+    rows.append("Королевство Бутан в восточных Гималаях,Тхимпху,47000,AS")
     german = "Land,Hauptstadt,Bemerkung\n" + "Peru,Lima,ist nicht das Land\n" * 2 + "Kuba,Havanna,und auch\n"
     prose = f'Ort,Grund\nUlm,"{GERMAN}"\nBath,"{ENGLISH}"\n'
     found = []
@@ -87,7 +88,7 @@ async def test_the_rows_of_a_table_without_prose_have_one_language() -> None:
         async with file_reading.opened(file_reading.ParseLimits()) as reader:
             uploads = [one async for one in reader.uploads(NamedFile(table.encode(), "a.csv"))]
         found.append([document_drafts.clean(upload, language=language).config for upload in uploads])
-    assert found == [["english"] * 3, ["french"] * 3, ["german"] * 3, ["german", "english"]]
+    assert found == [["english"] * 3 + ["russian"], ["french"] * 3, ["german"] * 3, ["german", "english"]]
 
 
 async def test_a_query_is_cut_off_like_the_texts(tenant: Tenant) -> None:
