@@ -313,15 +313,16 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
         cell("North", more='table:number-rows-spanned="2"')
         + cell("Oslo")
         + cell("12,5 %", "percentage", 'office:value="0.125"'),
-        "<table:covered-table-cell/>" + cell("Voss") + cell("1,10", "float", 'office:value="1.1"'),
+        "<table:covered-table-cell/>" + cell("Voss") + cell("(1,10)", "float", 'office:value="-1.1"'),
+        cell("South") + cell("Bath") + cell("-", "float", 'office:value="0"'),
     ]
     body = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
     box = "<table:shapes><draw:frame><draw:text-box><text:p>Ask</text:p></draw:text-box></draw:frame></table:shapes>"
     table = f'<office:spreadsheet><table:table table:name="S">{box}{body}</table:table></office:spreadsheet>'
-    oslo, voss = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
+    oslo, voss, bath = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
     assert (oslo.text, oslo.metadata["Rate"]) == ("Region: North\nTown: Oslo\nRate: 12,5 %", 0.125)
-    assert (voss.text, voss.metadata["Rate"]) == ("Region: North\nTown: Voss\nRate: 1,10", 1.1)
-    assert voss.warnings == ("Left out as text boxes: 1 line.",)
+    assert (voss.text, voss.metadata["Rate"]) == ("Region: North\nTown: Voss\nRate: -1,10", -1.1)
+    assert (bath.text, bath.warnings) == ("Region: South\nTown: Bath\nRate: 0", ("Left out as text boxes: 1 line.",))
 
 
 XLS = (

@@ -79,6 +79,7 @@ _FIRST_MARK = 0xE000
 _LARGEST, _MOST_PLACES, _LONGEST_CODE = 1e15, 10, 255
 """The largest number and the most decimal places that a spreadsheet shows exactly, and its longest format."""
 _DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
+_MINUS, _PARENTHESES = re.compile("[-\N{MINUS SIGN}]"), re.compile(r"\(([^()]*\d[^()]*)\)")
 
 
 @dataclass(slots=True)
@@ -232,9 +233,11 @@ def _cell(cell: object, place: Place, parts: SheetParts) -> Any:
     value = _value(cell)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    text = parts.texts.get(place)
-    if text is None:
+    text = parts.texts.get(place) or ""
+    if not any(map(str.isdigit, text)):  # a dash for zero would hide the number
         text = show_number(value, parts.codes.get(place, ""))
+    elif value < 0 and not _MINUS.search(text):  # only its colour or parentheses say that it is negative
+        text = "-" + _PARENTHESES.sub(r"\1", text).strip()
     return Cell(value, text) if text and text != str(value) else value
 
 
