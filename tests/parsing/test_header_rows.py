@@ -233,6 +233,8 @@ def test_a_negative_number_has_a_minus_and_the_words_of_its_section_of_a_format(
         (12, "#,##0.###", "12"),
         (12.5, '0.00"%"', "12.50%"),
         (98765432, "[<=9999999]###-####;(###) ###-####", ""),
+        (5.5, "# ?/8", ""),
+        (0.125, "%0", ""),
     ],
 )
 def test_digits_are_written_between_the_other_characters_of_a_format(value: float, code: str, shown: str) -> None:

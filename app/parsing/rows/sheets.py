@@ -70,7 +70,7 @@ _SKIPPED = re.compile(r"_.|\*.|\[[A-Za-z][^\]]*\]")
 """Blanks as wide as a character, fillers and colours."""
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _FORMAT = re.compile(
-    r"(?P<before>[^#0?]*)(?P<whole>(?:[#0?][\uE000-\uE0FF() ,-]*)*[#0?])(?:\.(?P<part>[0#?]+))?"
+    r"(?P<before>[^#0?%]*)(?P<whole>(?:[#0?][\uE000-\uE0FF() ,-]*)*[#0?])(?:\.(?P<part>[0#?]+))?"
     r"(?P<percent>\s?%)?(?P<after>[^#0?%,]*)"
 )
 _TEXT = re.compile(r'"([^"]*)"|\\(.)')
@@ -78,7 +78,8 @@ _FIRST_MARK = 0xE000
 """The first character of the private use area. While a format is read, such a character stands for each text in it."""
 _LARGEST, _MOST_PLACES, _LONGEST_CODE = 1e15, 10, 255
 """The largest number and the most decimal places that a spreadsheet shows exactly, and its longest format."""
-_DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
+_UNKNOWN = re.compile(r"[ymdhseg/\[]", re.IGNORECASE)
+"""Marks of dates, fractions and conditions."""
 _MINUS, _PARENTHESES = re.compile("[-\N{MINUS SIGN}]"), re.compile(r"\(([^()]*\d[^()]*)\)")
 
 
@@ -404,7 +405,7 @@ def _read_row(element: Any, row: int, found: SheetParts, name: str) -> Iterator[
 
 
 def show_number(value: float, code: str) -> str:
-    """Formats a number by its section of a format. Returns an empty text for dates and unknown formats."""
+    """Formats a number by its section of a format. Returns an empty text for dates, fractions and unknown formats."""
     sections = [*code[:_LONGEST_CODE].split(";"), ""]
     section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", sections[1] if value < 0 and sections[1] else sections[0]))
     marks = {_FIRST_MARK + n: text[1] or text[2] or "" for n, text in enumerate(_TEXT.finditer(section))}
@@ -412,7 +413,7 @@ def show_number(value: float, code: str) -> str:
     bare = _TEXT.sub(lambda _text: next(characters), section)
     found = _FORMAT.fullmatch(bare)
     part = found["part"] or "" if found else ""
-    if found is None or "[" in bare or _DATE.search(bare) or abs(value) >= _LARGEST or len(part) > _MOST_PLACES:
+    if found is None or _UNKNOWN.search(bare) or abs(value) >= _LARGEST or len(part) > _MOST_PLACES:
         return ""
     number = Decimal(f"{abs(value):.15g}") * (100 if found["percent"] else 1)
     rounded = number.quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP)
