@@ -87,6 +87,7 @@ def test_texts_beside_a_json_list_are_kept_with_its_objects(read: Read, about: s
     *introduction, first = read(json.dumps({"about": about, "count": 9, "answers": answers}).encode(), "a.json")[:-8]
     kept = [first.metadata.get("table"), *(one.text for one in introduction)]
     assert f"about: {about}".strip() in kept
+    assert "about" not in first.text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.parsing import formats, types
@@ -64,8 +64,10 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     else:
         table = Table([], iter(()), above=above)
         numbered = ((f"item={number}", record) for number, record in enumerate(found.objects(), 1))
-        documents = RecordReader(file.text_field).documents(numbered, shared=table.shared)
-        documents = itertools.chain(table.introduction("list", {}), documents)
+        rows = RecordReader(file.text_field).documents(numbered, shared={})
+        # Unlike the title of a sheet, such texts are rarely about the objects: they say whether a request succeeded.
+        described = (replace(one, metadata={**table.shared, **one.metadata}) for one in rows)
+        documents = itertools.chain(table.introduction("list", {}), described)
     left_out = [LeftOut("fields beside the list", where=name) for name in found.beside if name not in texts]
     yield from types.annotate(documents, "No object of the list contains text or a title.", left_out=left_out)
 
