@@ -328,23 +328,17 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
 
 
 XLS = (
-    "c-rk)O=w(I6h8OOo5`CbO(tnmYg)%=G|hiVDQHA%CQYj?D2cWHAOSm#lQwpm3DXhMg*dg=g|wh_p^JhPVk-##Am~EHWFd5+=%x!rA?-@3i%}FQn2"
-    "g^!_s-;HI)Th23fi3Ed-uL`-~Bs3_uMnzep5Gl{=>#AR6zHUkLI&M3V3)52<BcwM3&*rXS3NHJG(~zDVj4S>(GY&`~d5`0&t9OD^0mZ|3BJC3H(y"
-    "z(ry|@nWW=X3T=eNc*k2#pZR5ew_IAAzx?_6{N{7q2Nd&vKJVH8tAJ`?9Z&<*>JUJ6Ks~S?*Z?$$O%UAzYyxft8iCEg7T`7@4BQU5z#Tvna3^q=S"
-    "=&}qGTKmY2RaO|3uX7(d9-R2bfCq6pFUmp6{}oye+3rtfjuL3aTOS*3AT-aXne%|w`ixVA*y%{(=gH<%7(34bPlMY_l5tNJa>rwfg<Gg8k>H~ipc"
-    "8E$g@eFHFzreMEZO$oNchgAH>dI6E{#)p#~^QaT=q8I0?t_MI&8e4|`F*VE<74(!yV@q%~|;(-eEzL$UE#G8zxtL3*2|+|%9D9JVXz0=r@lQ`mOs"
-    "B0DJRv*Kh^^heh9IP|p3e4a)4zb}t(mB^=?jz0z26_ay^{ytO4Z(D-jxdgv`34X9BpI{)e9=ni#VF~`l8~A4}yre11Whm{FvMwEvvOaA~xjtPX<%"
-    "YCBdqCXf6joH}*RIviFYOijW#?&Pw^THv9Dr#58AaFNJO~e&r)ADSMkMIy5M$9o+Mqo3?NpUvH~s=2I&?xI>^RdZf@g%nzlL<+aS(tU1QzE{#Gb$"
-    "4)_xPPu&1GDGKFGaG!?^mlfV%0XcocCp)YM6yhfY`U_qY^rnET1>60+D=p?Mh0-wcZ_~fXQ#fC6k*T9x*SMP4@dq((aS{SjJ#Y>&)1X^b7cInX}&"
-    "zI!eT!cI+yqD#<HQ)cIz7|itHDAy4wR!62vGE{QMIv|$vvsOX)q#^U2WI<nrJ~2t;?N7SZBnl~wPvR^B5qrHvqBszB;)unjy^nVg=ZDv`3iV*5H9"
-    "!CW9v5yZ_2z`(k8bHi%(xGFYxKU&v9z=cpK@J0N*A8Vhq2~5ckOJ(UQ(M#yohzwdBk6$j!sfv<g3%2^G2BSX3$fxDOl016DnK9MA!R=zftL-$QC;"
-    "|G5c3hhSTW9PdCXccZ$Q?1Rj0P&+5<UDp@ef-1tZJUrLf2Z_df#v({8f@Q$^S8`7bQ%?U%xR$&($y4|6T7~Pi3a1RKa6DE)E4K=To2ai+-@!wUrL"
-    "9|k`5@nU9~m1-CXOXWQ||7`kyzZl_nxl((SxygJSJP-IW{`lyOO)V(rPN3=CdSLQe<43J@wXa*9Q-W-hJJnj+T$UV>!QRasy=~$GY5O@`Pa{lfx!"
-    "oNST}=ZSscG#-@Ir(>Vb5Nle7XCyr0X$>asx-ebnj(G7LWb?4JRDsO$Y_b;}5`RmK)x;KZ;zJdLBUVm>FhnoW4u*q|B0WIX&<HLDR(zy<|_nP*IC"
-    "jhdn`X?ryh$WAWCB_%ah~>MzdmH^zw3_+9?7zSViuGZcOjqgplbAh8M{s4}bsQ;q{q+)8w4Aaf<kgX2&dvug?@?qpgIL3JWzFyN<lxKc(+up*``I"
-    "9}fmqr4<0xBd{@-G9b;(KSF?t^RKZ>k`b-x!@Fe*A>P72vd0-U9()y(fNLH>MBU&_zF3p0$!8e(FBrLCv8jQw{4@2vg*BlI^cBp;9"
+    "c-rk)O=uHA6#iy+)BM<<q-}&&2%*rbwMfK^mv(JId$OdxC?aU8IY_0Ikb??hwbq*;cv8F+s^X>U#UHAoHxEKZ4}u`HiYHHkf`>Nidv9mkq(*4K7OV"
+    "S(c{B6o&CZ+o-po$+^-OGb;(qfSmZ1wK3QibRMLI<(>{X(mcE{nOmxm}hKGqe&AtJIWfa#i7LFSP8o`ZpV)(eurM@olq5`81X+2k6cM|{XA_MuZ*6"
+    "nh44P^v|f_*F0RsK^G9cg6OJ$lap3EV7eqXVpQ>*nRE0bQ~WrTBNO(q{2h#^IkMN5XVc7<8xP(Ya2j!?s(?J|J#tTsxb+Qj^6BWHplfaZo&dm+f%I"
+    "xD}q~Oi4-GY1#z3#F_oG{BL&kWzB@_an|EqFPx|_`)hm$xN2xye8-0j)EvF9?#pU!7BD<V^LmB;5gCb@W&Jo31Zk(PuZMk9A&6TrNZlz})EgVjg$R"
+    "M4`<tZD;<g*l&rzoW<^+)(sBu7`Y<mjrA4P8z080w@PlWiTPxy|4C`exr?+CD6rQF&dtFSS<o4Gzw859(YiT1#3@lI_xCo5&0D)J;-u7THL?Qr?!1"
+    ">%!hKvAHO%Z8XkK!CQNCQF#lM$G`MHN{oN9w^DhkckWE%)H{2E<{u{SmHfugp*qy{YmCRXmn(hzeGu97%TX9IqA~*$j(&63VS(6EvK|b#W>8IOd!v"
+    "l~()yVOAC(4;tNFCKkGZVRQ))M<PXjIy88KnRK$lUE2mBB^mY1;F3_>#qv0aZ0y1th(!idSbyER@NtB7&WKB?JIGP?vkHq;{5#xmYm7bnlzGO}oCN"
+    "@>aR8O_raOW?DPA=AAuGRr8(vJW3VeE9I;<1d5K7bH_(mje147S!K$7AO_`&m{jW1~5XuJpEbQgJH^ZI9*ZvY(zkL&r&Pw<9#n=?5ELl7{Z|VF;sE"
+    "<(#2I3&u7IQqknD-RXTp55<gdY{GZVb9li"
 )
-"""A workbook of LibreOffice, compressed: numbers with formats from B2 on, and a sheet with a hidden row."""
+"""A compressed workbook: numbers with formats from B2 on; a hidden row, for which a merged cell below makes up."""
 
 
 def test_the_numbers_of_an_xls_are_shown_as_in_the_sheet_if_no_row_is_hidden(read: Read) -> None:

@@ -293,7 +293,10 @@ def _read_parts(raw: bytes, workbook: CalamineWorkbook) -> tuple[Mapping[str, Sh
 
 
 def _shown_texts(raw: bytes, workbook: CalamineWorkbook) -> Mapping[str, SheetParts]:
-    """The numbers of XLSB and XLS as another library shows them. It leaves out hidden rows and columns."""
+    """The numbers of XLSB and XLS as another library shows them.
+
+    It leaves out hidden rows and columns. If merged cells beyond the values make up for them, an edge is blank.
+    """
     visible = map(workbook.get_sheet_by_name, _names(workbook, are_visible=True))
     sheets = [sheet for sheet in visible if sheet.height]
     if sum(sheet.height * sheet.width for sheet in sheets) > _MOST_SHOWN:
@@ -302,9 +305,12 @@ def _shown_texts(raw: bytes, workbook: CalamineWorkbook) -> Mapping[str, SheetPa
     with suppress(anydoc.ConvertError, ValueError):
         grids = [table.grid for block in anydoc.to_document(raw).blocks if (table := block.table) is not None]
         for sheet, grid in list(zip(sheets, grids, strict=True)):
-            if sheet.start is not None and (len(grid), len(grid[0])) == (sheet.height, sheet.width):
+            texts = [list(map(_text, row)) for row in grid]
+            columns = list(zip(*texts, strict=True))
+            is_whole = (len(texts), len(columns)) == (sheet.height, sheet.width)
+            if sheet.start is not None and is_whole and all(map(any, (texts[0], texts[-1], columns[0], columns[-1]))):
                 top, left = sheet.start
-                rows = [dict(enumerate(map(_text, row), left)) for row in grid]
+                rows = [dict(enumerate(row, left)) for row in texts]
                 parts[sheet.name] = SheetParts(texts=ShownTexts(list(range(top, top + len(rows))), rows))
     return parts
 
