@@ -89,19 +89,18 @@ def _folders(filters: Filters) -> Iterator[str]:
 
 async def _is_met(reading: transactions.Reading, key: str, wanted: Any, facet: Facet) -> bool:
     """Whether a document may meet a condition on a key that documents have."""
-    if wanted and isinstance(wanted, list):
-        return bool(await store.count(reading, FacetQuery(Filters(metadata={key: wanted}), key=key, limit=1)))
     if is_operator_object(wanted):
         bounds = [wanted[name] for name in BOUNDS if name in wanted]
         if bounds and not (facet.types.keys() & {"list", _type(bounds[0])} and _may_compare(bounds[0], facet)):
             return False
     values = _values(wanted)
     known = {(_type(one.value), one.value) for one in facet.values}
-    if not values or any((_type(value), value) in known for value in values):
+    needs_all = isinstance(wanted, list)
+    if not values or (not needs_all and any((_type(value), value) in known for value in values)):
         return True
-    if facet.distinct <= len(facet.values):
+    if facet.distinct <= len(facet.values) and not needs_all:
         return False
-    only = FacetQuery(Filters(metadata={key: {"in": values}}), key=key, limit=1)
+    only = FacetQuery(Filters(metadata={key: wanted if needs_all else {"in": values}}), key=key, limit=1)
     return bool(await store.count(reading, only))
 
 
@@ -112,8 +111,8 @@ def _may_compare(bound: Any, facet: Facet) -> bool:
 
 
 def _values(wanted: Any) -> list[Any]:
-    """The values of which a document must have one; none for other conditions."""
-    listed = wanted.get("in", []) if is_operator_object(wanted) else [wanted]
+    """The values of which a document must have one, or all of a list; none for other conditions."""
+    listed = wanted.get("in", []) if is_operator_object(wanted) else wanted if isinstance(wanted, list) else [wanted]
     return listed if all(isinstance(value, str | int | float) for value in listed) else []
 
 
@@ -127,9 +126,10 @@ def _text(value: Any) -> str:
 
 
 def _missed_value(key: str, wanted: Any, facet: Facet) -> MissedFilter:
-    if isinstance(wanted, list):  # all of whose values a document must have
-        return MissedFilter(key, True, (), nearest_value=json.dumps({"in": wanted}, ensure_ascii=False))
     values, texts = _values(wanted), {_text(one.value): one.value for one in facet.values}
+    may_have_one = facet.distinct > len(texts) or not texts.keys().isdisjoint(map(_text, values))
+    if isinstance(wanted, list) and may_have_one:
+        return MissedFilter(key, True, (), nearest_value=json.dumps({"in": wanted}, ensure_ascii=False))
     if not values:  # a range
         return MissedFilter(key, True, tuple(texts)[:1], of_type=max(facet.types, key=facet.types.__getitem__))
     compared = ((value, _nearest(_text(value), list(texts))) for value in values[:MAX_CHECKED])

@@ -59,6 +59,7 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
         ({"team": "Masonry"}, "team: no document has this value. There is Firmware, Field."),
         ({"team": ["Firmware", "Field"]}, 'team: did you mean {"in": ["Firmware", "Field"]}?'),
         ({"owner": "Ana"}, "owner: did you mean Ana Silva?"),
+        ({"team": ["firmware"]}, "team: did you mean Firmware? Values are case-sensitive."),
         ({"draft": "true"}, "draft: did you mean true, a boolean?"),
         ({"Tone": {"gte": 2}}, "Tone: its values are of the type object, which this range does not compare."),
         (
