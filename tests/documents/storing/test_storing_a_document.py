@@ -50,6 +50,13 @@ async def test_one_text_under_two_uris_is_two_documents_and_embedded_once(tenant
     assert set(uris(await tenant.ask("stone", limit=50, collapse="off"))) == {"one", "two"}
 
 
+async def test_a_rule_is_stored_as_it_is_and_embedded_with_three_dashes(tenant: Tenant) -> None:
+    table = f"| Stone | Kind |\n|{'-' * 80}|---|\n| 4 | lime |"
+    stored = await tenant.add(table)
+    assert [chunk.content for chunk in await _chunks(tenant, stored.document_id)] == [table]
+    assert _fake(tenant).documents == [table.replace("-" * 80, "---")]
+
+
 @pytest.mark.parametrize(
     "change", [{"title": "Walls"}, {"metadata": {"team": "masonry"}}, {"created_at": datetime(2024, 5, 6, tzinfo=UTC)}]
 )
