@@ -105,7 +105,7 @@ def test_the_rows_of_the_second_table_of_a_sheet_have_its_names_and_title(read: 
     names, rows = ["Dept", "Q1"], [["Roads", 1], ["Parks", 3]]
     sheet = [["Budget 2024", N], names, *rows, [N, N], ["Budget 2025", N], names, *rows]
     documents = read(made_files.sheets({"A": sheet}), "a.xlsx")
-    texts = [f"table: Budget {year}\nDept: {dept}\nQ1: {sum}" for year in (2024, 2025) for dept, sum in rows]
+    texts = [f"Dept: {dept}\nQ1: {sum}\ntable: Budget {year}" for year in (2024, 2025) for dept, sum in rows]
     assert [document.text for document in documents] == texts
     assert [document.fragment for document in documents] == [f"row={row}&sheet=A" for row in (3, 4, 8, 9)]
     form = [["Invoice", N, "No.", "2024-0815"], ["For", "Hofer", N, N], [N] * 4]
@@ -115,12 +115,12 @@ def test_the_rows_of_the_second_table_of_a_sheet_have_its_names_and_title(read: 
 
 def test_a_title_is_metadata_of_each_row_and_a_long_text_is_a_document(read: Read) -> None:
     (document,) = read(b"Prices of 2026\nname;price\nbolt;3\n", "a.csv")
-    text = "table: Prices of 2026\nname: bolt\nprice: 3"
+    text = "name: bolt\nprice: 3\ntable: Prices of 2026"
     assert (document.text, document.metadata) == (text, {"table": "Prices of 2026", "price": "3"})
     assert (document.fragment, document.warnings) == ("row=3", ())
     above, document = read(b"Offer 7,,\nTo,Ana,\nOn,5 May,\n,,\npart,kg,price,sum\nbolt,3,4,12\n", "a.csv")
     assert (above.text, document.metadata["table"]) == ("Offer 7\nTo Ana\nOn 5 May",) * 2
-    assert document.text == f"table: {above.text}\npart: bolt\nkg: 3\nprice: 4\nsum: 12"
+    assert document.text == f"part: bolt\nkg: 3\nprice: 4\nsum: 12\ntable: {above.text}"
     above, document = read(b"# " + b"word " * 60 + b"\nname;price\nbolt;3\n", "a.csv")
     assert document.metadata == {"price": "3"}
     assert (above.text.count("word"), above.fragment, document.fragment) == (60, "row=1", "row=3")
@@ -243,9 +243,9 @@ def test_digits_are_written_between_the_other_characters_of_a_format(value: floa
 
 def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_rest(read: Read) -> None:
     oslo, voss, notes = read(workbook(), "a.xlsx")
-    above = "sheet: Prices\ntable: Prices of 2026\n"
-    assert oslo.text == f"{above}Region: North\nTown: Oslo\nRate: 12.5%\nCode: 01234\nPrice: 1,234.50 EUR"
-    assert voss.text.startswith(f"{above}Region: North\nTown: Voss\n")
+    row = "Region: North\nTown: Oslo\nRate: 12.5%\nCode: 01234\nPrice: 1,234.50 EUR"
+    assert oslo.text == f"{row}\nsheet: Prices\ntable: Prices of 2026"
+    assert voss.text.startswith("Region: North\nTown: Voss\n")
     numbers = {"Rate": 0.125, "Code": 1234, "Price": 1234.5}
     title = {"sheet": "Prices", "table": "Prices of 2026"}
     assert voss.metadata == {**title, "Region": "North", "Town": "Voss", **numbers}
@@ -343,8 +343,8 @@ XLS = (
 
 def test_the_numbers_of_an_xls_are_shown_as_in_the_sheet_if_no_row_is_hidden(read: Read) -> None:
     documents = read(zlib.decompress(base64.b85decode(XLS)), "a.xls")
-    texts = ["A\nPart: x\nRate: 12.5%", "A\nPart: 00417\nRate: 1", "B\nP: 7\nQ: 1", "B\nP: 8\nQ: 2"]
-    assert [document.text.removeprefix("sheet: ") for document in documents] == texts
+    texts = ["Part: x\nRate: 12.5%", "Part: 00417\nRate: 1", "P: 7\nQ: 1", "P: 8\nQ: 2"]
+    assert [document.text.partition("\nsheet: ")[0] for document in documents] == texts
     assert documents[1].metadata == {"sheet": "A", "Part": 417, "Rate": 1}
 
 

@@ -113,7 +113,7 @@ class RecordReader:
             text = "\n\n".join([_words(record[chosen]), *lines(record, [] if self.text_field else below)])
         else:
             ordered = dict.fromkeys(itertools.chain((name for name in sample.fields if name in record), record))
-            text = "\n".join([*lines(shared, shared), *lines(record, ordered)])
+            text = "\n".join([*lines(record, ordered), *lines(shared, shared)])
             title = title or (sample.name if sample.name in record else None)
         values = {str(name): record[name] for name in others if header_rows.show(record[name])}
         known = {name: value.value if isinstance(value, Cell) else value for name, value in values.items()}
