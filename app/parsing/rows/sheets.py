@@ -129,7 +129,8 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     workbook = _open(raw)
     for name in _names(workbook, are_visible=True):
         sheet = workbook.get_sheet_by_name(name)
-        table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
+        rows = [list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)]
+        table = _table(rows, sheet.merged_cell_ranges or ())
         cells = (header_rows.show(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
 
@@ -198,25 +199,29 @@ def _tables(sheet: CalamineSheet, part: SheetParts) -> Iterator[tuple[int, Table
         [_cell(cell, (row, column), part) for column, cell in enumerate(cells)]
         for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
     ]
+    ranges = sorted([*(sheet.merged_cell_ranges or ()), *part.merged])
+    tops = [top for (top, _left), _end in ranges]
     for first, last in header_rows.split(cells):
-        yield first, _table(cells[:last], sheet, part.merged, first)
+        own = ranges[bisect.bisect_left(tops, first) : bisect.bisect_left(tops, last)]
+        yield first, _table(cells[first:last], own, first)
 
 
-def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]], first: int = 0) -> Table:
-    """Finds the table in the rows of a sheet. The value of a merged cell is repeated in each place that it covers.
+def _table(rows: list[list[Any]], merged: Sequence[tuple[Place, Place]], first: int = 0) -> Table:
+    """Finds the table in the rows of a sheet, which begin at the place `first`.
 
-    In the rows of the table, it stands once in columns with the same or no name, and if it is long or spans the sheet.
+    The value of a merged cell is repeated in each place that it covers. In the rows of the table, it stands once in
+    columns with the same or no name, and if it is long or spans the sheet.
     """
     width = max(map(len, rows), default=0)  # not total_width, which does not count the last column
-    every = (*(sheet.merged_cell_ranges or ()), *merged)
-    ranges = [place for place in every if place[0][0] < len(rows) and place[0][1] < width]
+    places = (((top - first, left), (bottom - first, right)) for (top, left), (bottom, right) in merged)
+    ranges = [place for place in places if place[0][0] < len(rows) and place[0][1] < width]
     spanned = set()
     for (top, left), (bottom, right) in ranges:
         for row in rows[top : bottom + 1]:
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         if right > left and right - left + 1 < width:
-            spanned.add(top + 1)
-    table = header_rows.find(enumerate(rows[first:], first + 1), spanned)
+            spanned.add(first + top + 1)
+    table = header_rows.find(enumerate(rows, first + 1), spanned)
     for (top, left), (bottom, right) in ranges:
         is_long = len(header_rows.show(rows[top][left])) > markdown_writer.LONGEST_REPEATED
         is_wide = is_long or right - left + 1 >= width
@@ -224,7 +229,7 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
         for column in range(left, min(right + 1, len(table.heads))):
             head = table.heads[column]
             if column > left and (is_wide or head in seen):
-                for row in rows[max(top, table.first) : bottom + 1]:
+                for row in rows[max(top, table.first - first) : bottom + 1]:
                     row[column] = None
             seen.add(head)
     return table
