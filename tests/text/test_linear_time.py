@@ -8,7 +8,7 @@ import csv
 import os
 import random
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from app.parsing import author_and_time, completeness, encodings, formats, noteb
 from app.parsing.html import html_text
 from app.parsing.mail import mail
 from app.parsing.office import rtf, word_and_slides
-from app.parsing.rows import csv_rows, header_rows, json_list
+from app.parsing.rows import csv_rows, header_rows, json_list, sheets
 from app.parsing.types import ExtractedDocument, InputFile
 from app.search.steps import corrections, snippets
 from app.search.steps.snippets import Sought
@@ -99,6 +99,7 @@ ONCE_SLOW = {
     "quotes in fields of CSV": (Shape("x\n", '""a\n'), 240_000),
     "columns": (Shape("", "a"), 12_000),
     "fields of a record": (Shape("", "a"), 12_000),
+    "tables of a sheet": (Shape("", "a"), 200_000),
     "words left out": (Shape("", "abc"), 24_000),
     "words joined at line ends": (Shape("", "a"), 12_000),
     "format of a file": (Shape("", "<!---->", "x"), 4_000),
@@ -175,6 +176,14 @@ def count_fields(count: int) -> None:
     completeness.Guard().add(ExtractedDocument(lines, metadata=fields, fragment="row=2", markdown=False))
 
 
+def read_tables(count: int) -> None:
+    """Reading a sheet with so many tables below each other, each below a merged title."""
+    rows: list[list[object]] = [["Budget", None], ["Dept", "Q1"], ["Roads", 1], ["Parks", 3], [None, None]]
+    merged = [((top, 0), (top, 1)) for top in range(0, len(rows) * count, len(rows))]
+    sheet = SimpleNamespace(to_python=lambda **_: rows * count, merged_cell_ranges=merged)
+    assert len(list(sheets._tables(sheet, sheets.SheetParts()))) == max(1, count)
+
+
 def spelt_numbers(text: str) -> Iterator[str]:
     """A different word of letters for each three characters of a text."""
     return ("".join(chr(ord("a") + int(digit)) for digit in str(number)) for number in range(len(text) // 3))
@@ -202,6 +211,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "OpenDocument": reading(word_and_slides, "<office:text>", "</office:text>", made_files.opendocument),
     "columns": lambda text: header_rows.columns([str(number) for number in range(len(text))]),
     "fields of a record": lambda text: count_fields(len(text)),
+    "tables of a sheet": lambda text: read_tables(len(text) // 100),
     "words left out": lambda text: compare("x", text),
     "words joined at line ends": lambda text: compare(
         "\n".join(f"{word}x" for word in spelt_numbers(text)), "\n".join(f"{word}-\nx" for word in spelt_numbers(text))
