@@ -151,7 +151,9 @@ async def _run(
     """Run a search once it is admitted, and trim its passages to the requested size."""
     answer = await context.admission.search(run)
     answer = await answer_hints.complete(answer, filters, context.user_id, db=context.services.db)
-    return PassageList.of(answer, max_tokens=max_tokens)
+    shown = {hit.candidate.document_id for hit in answer.hits}
+    days = await documents.creation_days(shown, context.user_id, db=context.services.db)
+    return PassageList.of(answer, days, max_tokens=max_tokens)
 
 
 TOOLS = (

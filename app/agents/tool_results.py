@@ -7,7 +7,8 @@ contain sentences that look like instructions.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -44,6 +45,7 @@ class ToolPassage(ToolResult):
         None, description="Title of its document; left out if the text begins with it, or the file has its name."
     )
     uri: str | None = Field(None, description="URI of its document.")
+    created_at: str | None = Field(None, description="Day of its document; left out if all passages are of one day.")
     source: str | None = Field(None, description="Name of the source of its document, if it has one.")
     page: int | None = Field(None, description="Page of the PDF, or slide, that holds the middle of the passage.")
     start: int = Field(description="Offset in the text of its document, in characters.")
@@ -57,7 +59,7 @@ class ToolPassage(ToolResult):
     cut: Literal[True] | None = Field(None, description="Present if the text was cut to fit `max_tokens`.")
 
     @classmethod
-    def of(cls, hit: Hit, *, with_hop: bool = False) -> Self:
+    def of(cls, hit: Hit, *, with_hop: bool = False, created: date | None = None) -> Self:
         """The passage of a hit."""
         candidate = hit.candidate
         content = hit.snippet.text if hit.snippet else candidate.content
@@ -66,6 +68,7 @@ class ToolPassage(ToolResult):
             document_id=None if candidate.uri else candidate.document_id,
             title=None if _shows_title(content, candidate) else candidate.title,
             uri=place(candidate.uri),
+            created_at=created.isoformat() if created else None,
             source=hit.source,
             page=candidate.page,
             start=candidate.start_offset,
@@ -114,10 +117,14 @@ class PassageList(ToolResult):
     relaxed: Texts = Field(None, description="What was not searched as written.")
 
     @classmethod
-    def of(cls, answer: Answer, *, max_tokens: int) -> Self:
-        """The answer of a search, trimmed from its end to about `max_tokens` tokens."""
+    def of(cls, answer: Answer, days: Mapping[UUID, date], *, max_tokens: int) -> Self:
+        """The answer of a search, trimmed from its end to about `max_tokens` tokens; `days` are those of documents."""
         rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
-        passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
+        told = days if len(set(days.values())) > 1 else {}
+        passages = [
+            ToolPassage.of(hit, with_hop=bool(rounds), created=told.get(hit.candidate.document_id))
+            for hit in answer.hits
+        ]
         kept = fit(passages, max_tokens)
         hops = [ToolHop.show(hop, new_passages=hop.result_count) for hop in rounds]
         score = answer.answerable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from app import errors
@@ -16,7 +16,7 @@ from app.documents.store import document_puts, documents, staged_documents
 from app.documents.types import Chunk, Document, RowCounts, Stats
 from app.query.search_types import MissedFilter
 from app.relevance import calibration_store as calibrations
-from app.text import uris
+from app.text import iso_dates, uris
 
 EVERY = DocumentFilter()
 
@@ -43,6 +43,14 @@ async def page(
     """Documents that `only` selects, without their text, in the order of `only.order`."""
     async with db.reading(user_id) as reading:
         return await documents.page(reading, limit=limit, after=after, only=only)
+
+
+@retry_read
+async def creation_days(document_ids: Collection[UUID], user_id: str, *, db: Database) -> dict[UUID, date]:
+    """The days in UTC on which documents were created, by id."""
+    async with db.reading(user_id) as reading:
+        moments = await documents.dates(reading, document_ids, key=None)
+    return {one: iso_dates.at(moment).date() for one, moment in moments.items()}
 
 
 @retry_read

@@ -41,7 +41,12 @@ def microseconds(text: str) -> int | None:
 def parse_moment(text: str) -> datetime | None:
     """Like `microseconds`, as a time in UTC. Raises OverflowError outside of the years 1 to 9999."""
     since = microseconds(text)
-    return None if since is None else _EPOCH + timedelta(microseconds=since)
+    return None if since is None else at(since)
+
+
+def at(since: int) -> datetime:
+    """Returns the time in UTC that many microseconds after 1970. Raises OverflowError as `parse_moment`."""
+    return _EPOCH + timedelta(microseconds=since)
 
 
 def since_1970(moment: datetime) -> int:

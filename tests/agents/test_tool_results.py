@@ -83,9 +83,9 @@ FOUND = Answer(
     ("answerable", "is_advised"), [(None, False), (0.0, True), (answerable_levels.DOUBTFUL, False), (0.9, False)]
 )
 def test_only_a_result_without_a_likely_answer_has_advice(answerable: float | None, is_advised: bool) -> None:
-    found = PassageList.of(replace(FOUND, answerable=answerable), max_tokens=500)
+    found = PassageList.of(replace(FOUND, answerable=answerable), {}, max_tokens=500)
     assert ("advice" in found.compact()) == is_advised
-    empty = PassageList.of(replace(FOUND, answerable=answerable, hits=()), max_tokens=500)
+    empty = PassageList.of(replace(FOUND, answerable=answerable, hits=()), {}, max_tokens=500)
     assert "advice" not in empty.compact()
 
 

@@ -55,6 +55,17 @@ async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_
     assert all("hop" not in found for found in once["results"])
 
 
+async def test_passages_have_the_day_of_their_document_if_they_are_of_several_days(caller: Caller) -> None:
+    for day, hour, weekday in ((3, 9, "Tuesday"), (3, 17, "Thursday"), (4, 9, "Friday")):
+        text = f"The harbour inspection has moved to {weekday}."
+        await caller.add(text, uri=weekday, created_at=f"2026-03-0{day}T{hour:02}:00:00+00:00")
+    found = (await caller.call("search_documents", query="harbour inspection"))["results"]
+    days = {"Tuesday": "2026-03-03", "Thursday": "2026-03-03", "Friday": "2026-03-04"}
+    assert {one["uri"]: one["created_at"] for one in found} == days
+    of_one_day = await caller.call("search_documents", query="harbour inspection", created_before="2026-03-04")
+    assert [one.get("created_at") for one in of_one_day["results"]] == [None, None]
+
+
 async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Caller) -> None:
     text = "# Log\n\n" + "\n\n".join(f"Entry {n}: the tide was {n} centimetres high." for n in range(200))
     stored = await caller.call("add_document", content=text, uri="log.md", metadata={"team": "tide"})
