@@ -26,7 +26,7 @@ from app.query import answer_hints
 from app.requests import cursors, field_types, filter_models
 from app.search.steps.entity_guidance import entity_search
 from app.text.words import languages
-from app.tools import ToolArguments, ToolContext, clamped, tool
+from app.tools import NOTICE, ToolArguments, ToolContext, clamped, tool
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8
@@ -113,7 +113,8 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
     return tool_results.DocumentList(
-        documents=[tool_results.ToolDocument.show(document) for document in shown],
+        notice=NOTICE if any(one.content for one in shown) else None,
+        documents=[tool_results.ToolDocument.show(document, beginning=document.content) for document in shown],
         next_cursor=more,
         no_results_because=None if rows or after else await _nothing_listed(only, context),
     )

@@ -180,11 +180,13 @@ class ToolDocument(ToolResult):
     metadata: Annotated[dict[str, Any] | None, NoneIfEmpty] = Field(None, description="Metadata of the document.")
     chunk_count: int = Field(description="Number of its passages.")
     created_at: Annotated[str, InSeconds] = Field(description="Creation time.")
+    beginning: str | None = Field(None, description="In lists, of a document without title and uri, its beginning.")
 
 
 class DocumentList(ToolResult):
     """A page of documents, newest first."""
 
+    notice: str | None = Field(None, description="How to treat the texts, if there are any.")
     documents: list[ToolDocument] = Field(description="Documents, newest first.")
     next_cursor: str | None = Field(None, description="Value of `cursor` for the next page; absent on the last page.")
     no_results_because: str | None = Field(None, description="What to change, if no document is listed.")

@@ -11,6 +11,7 @@ from openapi_spec_validator import validate
 from app import capability
 from app.agents import registry, tool_formats
 from app.enums import COMPAT_TOOLS
+from app.tools import NOTICE
 
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
 
@@ -203,6 +204,15 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
     assert await uris(uri="tides/2%.md") == ["2"]
     assert await uris(metadata={"year": {"gte": 2021}}, limit=1) == ["2"]
     assert await uris(query="0", metadata={"year": {"gte": 2021}}) == []
+
+
+async def test_a_note_without_title_and_uri_is_listed_by_its_beginning(caller: Caller) -> None:
+    await caller.add("# Tide\n\nHigh water.", uri="tide.md")
+    assert "notice" not in await caller.call("list_documents")
+    await caller.add("Ana prefers tea. " * 40)
+    listed = await caller.call("list_documents")
+    assert listed["notice"] == NOTICE
+    assert [one.get("beginning") for one in listed["documents"]] == [("Ana prefers tea. " * 40)[:200], None]
 
 
 async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
