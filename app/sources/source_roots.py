@@ -49,11 +49,15 @@ def any_folder(path: str) -> tuple[Path, str | None]:
     return _folder(real, base=None)
 
 
-def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool) -> None:
-    """Raises `source_unavailable` if the folder is gone or became a link, `folder_not_allowed` if it is in no root."""
-    if os.path.realpath(folder) != str(folder) or not os.path.isdir(folder) or not os.access(folder, os.R_OK | os.X_OK):
+def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool, had_files: bool = False) -> None:
+    """Raises `source_unavailable` if the folder is gone or became a link, `folder_not_allowed` if it is in no root.
+
+    An empty folder that had files is unavailable too: it is what is left of the folder of a disk that is not mounted.
+    """
+    is_readable = os.path.realpath(folder) == str(folder) and os.access(folder, os.R_OK | os.X_OK)
+    if not is_readable or not os.path.isdir(folder) or (had_files and not os.listdir(folder)):
         raise errors.Conflict(
-            "The folder of the source is missing, cannot be read, or has been replaced by a symbolic link.",
+            "The folder of the source is missing or empty, cannot be read, or has been replaced by a symbolic link.",
             code="source_unavailable",
         )
     if confined and not any(folder.is_relative_to(_real(base)) for base in roots.of(user_id)):

@@ -120,14 +120,16 @@ async def _sync(run: Run) -> int:
 async def _plan(syncing: _Syncing) -> Plan:
     """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
     draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
-    source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
+    roots, had_files = services.option(SourceRoots), any(file.is_stored for file in syncing.known.values())
+    check = partial(source_roots.check, syncing.folder, user_id, roots, confined=draft.confined, had_files=had_files)
+    check()
     async with syncing.run.db.reading(user_id) as reading:  # files that a job had stored and not recorded when it ended
         unrecorded = set(await store.unrecorded_paths(reading, syncing.source_id))
         taken = await _find_taken(syncing, reading, unrecorded)
     pictures = file_reading.recogniser(user_id, services) is not None
     scan = partial(source_scan.scan, draft, taken=taken, known=syncing.known, pictures=pictures)
     found = await offload.run_stoppable(0, scan)
-    source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
+    check()
     gone = unrecorded - found.files.keys()
     known = {path: KnownFile(path, None, None, None, 0, None, syncing.job_id, 1) for path in gone} | syncing.known
     return await offload.run_stoppable(0, partial(source_scan.compare, draft, found, known, syncing.job_id))

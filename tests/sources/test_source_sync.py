@@ -279,12 +279,17 @@ async def test_a_file_that_two_sources_have_stored_is_followed_by_one_of_them(te
     assert source_folder.counts(await source_folder.synced(tenant, inner)) == {"failed": 1}
 
 
-async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
-    source_folder.write(folder, "a.md", b"Lime.")
+async def test_a_missing_or_empty_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
     added = await source_folder.stored_source(tenant, folder)
+    source_folder.write(folder, "a.md", b"Lime.")
+    await source_folder.synced(tenant, added)
     away = source_folder.moved_away(folder)
     with pytest.raises(errors.Conflict):
         await source_folder.synced(tenant, added)
+    folder.mkdir()  # as it is while the disk is not mounted
+    with pytest.raises(errors.Conflict):
+        await source_folder.synced(tenant, added)
+    folder.rmdir()
     assert len(await source_folder.ids(tenant)) == 1
     source_folder.link(folder, away)
     with pytest.raises(errors.Conflict):
