@@ -347,6 +347,8 @@ async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: 
     added = await source_folder.stored_source(tenant, folder / Path(decomposed).parent)
     assert await source_folder.ids(tenant) == {(folder / composed).as_uri(): before.document_id}
     path = folder / composed
+    stored = await documents.get(before.document_id, tenant.user_id, db=tenant.db)
+    assert stored.metadata["filename"] == path.name
     assert await sources.find([str(path.parent)], tenant.user_id, db=tenant.db) == [added.source.source_id]
     (folder / decomposed).rename(folder / Path(decomposed).parent / path.name)
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}

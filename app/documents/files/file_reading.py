@@ -26,6 +26,7 @@ from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.parsing.types import ArchiveMember, ExtractedDocument
 from app.services import Services
+from app.text import uris
 from app.text.structure import markups, metadata_json
 from app.text.words import cleaning, languages
 
@@ -293,8 +294,8 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
 
 
 def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The metadata of a file with its name as `filename`. If they exceed a limit, only the name, and a warning."""
-    named = {"filename": file.name} if file.name else {}
+    """The metadata of a file with its name in NFC as `filename`. If they exceed a limit, only the name, and a warning."""
+    named = {"filename": uris.compose(file.name)} if file.name else {}
     try:
         return metadata_json.to_json({**found, **named}), ()
     except metadata_json.TooLargeError as error:
