@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import subprocess
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,19 @@ def write(folder: Path, path: str, raw: bytes) -> None:
     target.write_bytes(raw)
 
 
+def write_deep(folder: Path, names: Sequence[str]) -> None:
+    """Write a file into a folder inside of many others."""
+    for name in names:
+        folder /= name
+        folder.mkdir()
+    write(folder, "leaf.md", b"Lime.")
+
+
+def remove_deep(folder: Path) -> None:
+    """Remove folders that are too many inside each other for Python."""
+    subprocess.run(["rm", "-rf", *folder.iterdir()], check=True)
+
+
 def count(folder: Path) -> int:
     return len([path for path in folder.rglob("*") if path.is_file()])
 
@@ -80,6 +95,14 @@ def count(folder: Path) -> int:
 def moved_away(folder: Path) -> Path:
     """Rename a folder; returns its new path."""
     return folder.rename(folder.with_name("away"))
+
+
+def make_empty(folder: Path) -> None:
+    folder.mkdir()
+
+
+def remove_empty(folder: Path) -> None:
+    folder.rmdir()
 
 
 def link(path: Path, target: Path) -> None:

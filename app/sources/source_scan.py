@@ -58,6 +58,11 @@ class Scan:
     left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     composed: set[str] = field(default_factory=set)
 
+    def fail(self, path: str, reason: str) -> None:
+        """Add a failure. A path is cut after the bytes of the longest one of a document: a row of an index is short."""
+        shown = left_out_rules.show(path).encode()[: limits.MAX_URI].decode(errors="ignore")
+        self.failures.append(FileFailure(shown, reason))
+
 
 @dataclass(slots=True)
 class Plan:
@@ -109,7 +114,7 @@ def scan(
     def failed(unreadable: Path, error: OSError) -> None:
         path = "" if unreadable == folder else _relative(unreadable, folder)
         found.unreadable.append(path)
-        found.failures.append(FileFailure(left_out_rules.show(path) or ".", f"Cannot be read: {error.strerror}."))
+        found.fail(path or ".", f"Cannot be read: {error.strerror}.")
 
     matcher = _matcher(draft.globs)
     for file in folders.files(folder, found.left_out, failed):
@@ -161,19 +166,19 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_rea
         state = file.lstat()
         reason = _left_out(file, state, is_read=is_read, pictures=pictures)
     except OSError as error:
-        found.failures.append(FileFailure(left_out_rules.show(path), f"{error.strerror}."))
+        found.fail(path, f"{error.strerror}.")
         found.unreadable.append(path)
         return
     if reason is not None:
         found.left_out.add(reason, path)
-    elif (shown := left_out_rules.show(path)) != path:
-        found.failures.append(FileFailure(shown, left_out_rules.NOT_UTF8))
+    elif left_out_rules.show(path) != path:
+        found.fail(path, left_out_rules.NOT_UTF8)
     elif len(file.as_uri()) > limits.MAX_URI:
-        found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
+        found.fail(path, "The path of the file is too long.")
     elif (other := taken.get(str(file))) is not None:
-        found.failures.append(FileFailure(path, other))
+        found.fail(path, other)
     elif (composed := uris.compose(path)) in found.composed:
-        found.failures.append(FileFailure(path, "Another file has this name with other Unicode characters."))
+        found.fail(path, "Another file has this name with other Unicode characters.")
     else:
         if not path.isascii():
             found.composed.add(composed)

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import string
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,17 @@ async def test_names_that_are_not_utf8_are_reported_as_text(tenant: Tenant, fold
     assert examples == {"hidden": [".caf\\xe9.md"], "link": ["link\\xe9.md"]}
 
 
+async def test_a_path_that_is_too_long_fails_its_file_only(tenant: Tenant, folder: Path) -> None:
+    letters = "".join(random.Random(7).choices(string.ascii_letters + "абвгдежзийклмноп", k=1_700))
+    source_folder.write_deep(folder, [letters[start : start + 100] for start in range(0, 1_700, 100)])
+    source_folder.write_deep(folder, ["d"] * 1_100)
+    source_folder.write(folder, "good.md", b"Lime.")
+    added = await source_folder.stored_source(tenant, folder)
+    source_folder.remove_deep(folder)
+    state = await job_operations.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(state) == {"added": 1, "failed": 2}
+
+
 async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put_right(tenant, folder) -> None:
     source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n2,Sand\n3,Clay\n")
     source_folder.write(folder, "a.md", b"Stone.")
@@ -286,10 +298,10 @@ async def test_a_missing_or_empty_folder_fails_the_job_and_removes_nothing(tenan
     away = source_folder.moved_away(folder)
     with pytest.raises(errors.Conflict):
         await source_folder.synced(tenant, added)
-    folder.mkdir()  # as it is while the disk is not mounted
+    source_folder.make_empty(folder)  # as it is while the disk is not mounted
     with pytest.raises(errors.Conflict):
         await source_folder.synced(tenant, added)
-    folder.rmdir()
+    source_folder.remove_empty(folder)
     assert len(await source_folder.ids(tenant)) == 1
     source_folder.link(folder, away)
     with pytest.raises(errors.Conflict):

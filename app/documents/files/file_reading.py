@@ -294,7 +294,7 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
 
 
 def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The metadata of a file with its name in NFC as `filename`. If they exceed a limit, only the name, and a warning."""
+    """The metadata of a file, with its name as `filename`. If they exceed a limit, only the name, and a warning."""
     named = {"filename": uris.compose(file.name)} if file.name else {}
     try:
         return metadata_json.to_json({**found, **named}), ()

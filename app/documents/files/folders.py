@@ -108,28 +108,32 @@ def files(folder: Path, counts: LeftOutCounts, failed: Failed) -> Iterator[Path]
     folder count, unless they exclude the folder itself.
     """
 
-    def walk(inside: Path, inherited: Sequence[Rules]) -> Iterator[Path]:
-        try:
-            entries = sorted(inside.iterdir())
-        except OSError as error:
-            failed(inside, error)
-            return
-        rules = [*inherited, *Rules.of(inside)]
-        for entry in entries:
-            mode, failure = _mode(entry)
-            is_folder = stat.S_ISDIR(mode)
-            if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
-                counts.add(reason, entry.relative_to(folder).as_posix() + "/" * is_folder)
-            elif failure is not None:
-                failed(entry, failure)
-            elif is_folder:
-                yield from walk(entry, rules)
-            elif stat.S_ISREG(mode):
-                yield entry
-            elif mode:  # a link to nothing; a pipe, a socket or a device
-                counts.add("link" if stat.S_ISLNK(mode) else "binary", entry.relative_to(folder).as_posix())
+    waiting = _list(folder, _inherited(folder), failed)
+    while waiting:
+        entry, rules = waiting.pop()
+        mode, failure = _mode(entry)
+        is_folder = stat.S_ISDIR(mode)
+        if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
+            counts.add(reason, entry.relative_to(folder).as_posix() + "/" * is_folder)
+        elif failure is not None:
+            failed(entry, failure)
+        elif is_folder:
+            waiting += _list(entry, rules, failed)
+        elif stat.S_ISREG(mode):
+            yield entry
+        elif mode:  # a link to nothing; a pipe, a socket or a device
+            counts.add("link" if stat.S_ISLNK(mode) else "binary", entry.relative_to(folder).as_posix())
 
-    return walk(folder, _inherited(folder))
+
+def _list(inside: Path, inherited: Sequence[Rules], failed: Failed) -> list[tuple[Path, Sequence[Rules]]]:
+    """What is in a folder, the last name first, with the rules that apply to it."""
+    try:
+        entries = sorted(inside.iterdir(), reverse=True)
+    except OSError as error:
+        failed(inside, error)
+        return []
+    rules = [*inherited, *Rules.of(inside)]
+    return [(entry, rules) for entry in entries]
 
 
 def _mode(path: Path) -> tuple[int, OSError | None]:
