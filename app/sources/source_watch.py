@@ -41,7 +41,8 @@ async def run_forever(services: Services) -> None:
     while True:
         await asyncio.sleep(RELOAD_MS / 1000)  # also at the start of a service, which has other work to do
         try:
-            await watch.follow()
+            while await watch.follow():  # at once, because no event of the meantime is received
+                pass
         except errors.StepwellError as error:
             log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})
         except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders
@@ -63,11 +64,14 @@ class _Watch:
     listed: dict[tuple[str, UUID], Path] = field(default_factory=dict)
     queued: dict[tuple[str, UUID], float] = field(default_factory=dict)
 
-    async def follow(self) -> None:
-        """Queue jobs after events and in intervals. Returns once the set of watched folders has changed."""
+    async def follow(self) -> bool:
+        """Queue jobs after events and in intervals, until other folders are to be watched; False if none exists.
+
+        A folder that was replaced by another one, such as that of a disk that was mounted, sends no more events.
+        """
         watched = await self.queue_due()
         if not watched:
-            return
+            return False
         events = watchfiles.awatch(
             *watched,
             watch_filter=is_relevant,
@@ -81,11 +85,18 @@ class _Watch:
             for source, folder in self.listed.items():
                 if folder in changed:
                     self.queued.pop(source, None)
-            if watched != await self.queue_due():
-                return
+            now = await self.queue_due()
+            replaced = {folder for folder in watched if watched[folder] != now.get(folder)}
+            self.queued = {one: at for one, at in self.queued.items() if self.listed[one] not in replaced}
+            if watched != now:
+                return True
+        return False
 
-    async def queue_due(self) -> list[Path]:
-        """Queue a job for each source with events, or without a job for the interval; returns the existing folders."""
+    async def queue_due(self) -> dict[Path, tuple[int, int]]:
+        """Queue a job for each source with events, or without a job for the interval; returns the existing folders.
+
+        The values tell a folder from another one of the same path.
+        """
         async with self.db.shared() as shared:
             rows = await store.watched(shared)
         self.listed = {(user_id, source_id): Path(folder) for user_id, source_id, folder in rows}
@@ -108,7 +119,11 @@ def is_relevant(_change: Change, path: str) -> bool:
     return (name == ".gitignore" or not name.startswith(".")) and not folders.is_in_database(Path(path).parent)
 
 
-def _existing(listed: Iterable[Path]) -> list[Path]:
-    """The folders that exist, without those inside of others."""
-    existing = {folder for folder in listed if folder.is_dir()}
-    return sorted(folder for folder in existing if existing.isdisjoint(folder.parents))
+def _existing(listed: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """The device and the inode of the folders that exist, without those inside of others."""
+    existing = dict[Path, tuple[int, int]]()
+    for folder in sorted(listed):
+        with suppress(OSError):
+            state = folder.stat()
+            existing[folder] = state.st_dev, state.st_ino
+    return {folder: existing[folder] for folder in existing if existing.keys().isdisjoint(folder.parents)}
