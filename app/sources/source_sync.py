@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -153,12 +153,11 @@ async def _find_taken(syncing: _Syncing, reading: Reading, unrecorded: Collectio
 
 
 async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> None:
-    """Give the documents of renamed files the uris of their new paths, and record that the files are to be read again.
+    """Give the documents of renamed files the uris of their new paths, and record the files.
 
     A document keeps its uri if another document has the new one. It is deleted later, as a stale document.
     """
-    job_id, new_paths = syncing.job_id, {old.path: path for old, path in renamed}
-    moved = [KnownFile(path, None, None, None, old.documents, None, job_id, old.stored) for old, path in renamed]
+    new_paths, moved = {old.path: path for old, path in renamed}, list[KnownFile]()
 
     async def work(writing: Writing) -> None:
         found = await store.uris_of(writing, syncing.source_id, paths=list(new_paths))
@@ -173,12 +172,26 @@ async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> 
         taken = await document_puts.find_many(writing, identities=list(new_uris))
         await staged_documents.supersede(writing, document_ids=list(placed))
         await store.link(writing, syncing.source_id, placed)
-        await store.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
+        free = {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()}
+        await store.move(writing, free)
+        documents = Counter(placed[document_id] for document_id, _uri in free.values())
+        moved[:] = [_moved(old, path, documents[path], syncing.job_id) for old, path in renamed]
         await store.forget_files(writing, syncing.source_id, list(new_paths))
         await store.record_files(writing, syncing.source_id, moved)
 
     await syncing.commit("rename", {"renamed": len(renamed), "done": len(renamed)}, work)
     syncing.known |= {file.path: file for file in moved}
+
+
+def _moved(old: KnownFile, path: str, documents: int, job_id: UUID) -> KnownFile:
+    """The record of a renamed file of which some documents have moved.
+
+    It is to be stored again if its name is another one, or if not all of its documents have moved.
+    """
+    moved = replace(old, path=path, job_id=job_id)
+    if documents == old.documents and not old.error and path.rpartition("/")[2] == old.path.rpartition("/")[2]:
+        return moved
+    return replace(moved, size=None, mtime_ns=None, content_hash=None, error=None)
 
 
 async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:

@@ -104,6 +104,21 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
     await _assert_as_fresh(tenant, folder)
 
 
+async def test_the_files_of_a_renamed_folder_are_not_stored_again(tenant: Tenant, folder: Path) -> None:
+    paths = source_folder.fill(folder, 12)
+    added = await source_folder.stored_source(tenant, folder)
+    before = await source_folder.ids(tenant)
+    taken = await tenant.add("Sand.", (folder / "new" / Path(paths[1]).name).as_uri())
+    (folder / "part-0").rename(folder / "moved")
+    (folder / "part-1").rename(folder / "new")
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == {"renamed": 8, "unchanged": 4}
+    assert state.result["chunks"] == 1, "of the document whose uri another one has"
+    after = await source_folder.ids(tenant)
+    assert {*before.values(), taken.document_id} - {*after.values()} == {before[(folder / paths[1]).as_uri()]}
+    await _assert_as_fresh(tenant, folder)
+
+
 async def test_a_file_that_takes_the_name_of_another_document_becomes_that_document(tenant, folder) -> None:
     source_folder.write(folder, "a.md", b"Lime.")
     added = await source_folder.stored_source(tenant, folder)
