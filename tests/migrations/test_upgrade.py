@@ -51,6 +51,7 @@ REWRITTEN = {
     "0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri")),
     "0050": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
     "0052": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
+    "0055": {"entity_names": ("name_key",), "entity_words": ("lexeme",)},
 }
 """Columns whose values a revision changes."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
@@ -103,7 +104,9 @@ VALUES ('eva', $1, $2, $3, 'Tide', 'english', 'Tide.', 'h', 'a', 0)
 """
 
 
-async def test_0050_and_0052_give_added_entities_the_keys_of_the_words_of_names_and_roles(populated, owner) -> None:
+async def test_0050_0052_and_0055_give_added_entities_the_keys_of_the_words_of_names_and_roles(
+    populated, owner
+) -> None:
     await _upgrade(populated, "0049")
     await owner.execute(MIXED)
     await _upgrade(populated)
@@ -118,7 +121,7 @@ async def test_0050_and_0052_give_added_entities_the_keys_of_the_words_of_names_
 
 KEYS = {
     "ABC株式会社": "abc株式会社", "मीना": "मन", "کریمی ۱۲": "کریمی ۱۲", "ガス・A": "カス a", "Ёлка": "елка",
-    "สมชาย ใจดี": "สมชาย ใจด", "ÉC+": "ec+", "Школа № 5": "школа No 5", "दुसऱ्या": "दसरय",
+    "สมชาย ใจดี": "สมชาย ใจด", "ÉC+": "ec+", "Школа № 5": "школа No 5", "दुसऱ्या": "दसरय", "Æsa Łoś": "æsa łos",
 }  # fmt: skip
 """Names with their keys until revision 0049."""
 MIXED = f"""

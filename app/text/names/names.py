@@ -21,7 +21,7 @@ from uuid import UUID
 from app.text.structure import structure
 from app.text.words import characters, cleaning, word_lists
 
-VERSION = 9
+VERSION = 10
 """Version of the rules for names and headings. Increase it when they find other names: stored documents are then
 processed again."""
 MAX_WORDS = 8
@@ -101,7 +101,8 @@ def words(text: str) -> list[str]:
 def _fold(character: str) -> str:
     """Returns a character in the form of `words`."""
     folded = characters.unify(unicodedata.normalize("NFKC", character).casefold())
-    return _ACCENT.sub("", unicodedata.normalize("NFKD", folded))
+    bare = _ACCENT.sub("", unicodedata.normalize("NFKD", folded))
+    return characters.LETTERS.get(bare, bare)
 
 
 @functools.lru_cache(maxsize=1_024)

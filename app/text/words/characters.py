@@ -55,6 +55,8 @@ ACCENT = _ranges(code for code in _MARKS if _ACCENTS.match(chr(code)))
 """Marks without which words are compared: of Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
 SIGN = _ranges(code for code in _MARKS if not _ACCENTS.match(chr(code)))
 """Marks of other scripts, which are letters: vowels of Hindi and Thai, the voicing of Japanese syllables."""
+LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h"}
+"""Letters that many write in ASCII but that have no accent that Unicode separates."""
 # Only these are reordered by normalisation, whose insertion sort is quadratic in a run of them.
 REORDERED_MARK = _ranges(_marks(lambda character: unicodedata.combining(character) != 0))
 

@@ -17,8 +17,7 @@ _MAX_COMPOUND = 200  # code points; of a longer compound only the parts are kept
 _MAX_CAMEL = 64  # a longer word of mixed case is data, not a name
 
 _FOLDED_CONFIGS = frozenset({"english", languages.UNSTEMMED, languages.TRUNCATED})
-_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h"}
-_FOLDED_LETTER = re.compile(f"[{''.join(_LETTERS)}{''.join(_LETTERS).replace('ı', '').upper()}]")
+_FOLDED_LETTER = re.compile(f"[{''.join(characters.LETTERS)}{''.join(characters.LETTERS).replace('ı', '').upper()}]")
 _LIGATURE = re.compile("[œŒ]")
 _FRENCH_LIGATURE = re.compile("[œŒæÆ]")  # in other languages æ is a letter; German's stemmer expands ß
 _ACCENT = re.compile("[\u0300-\u036f]+")
@@ -113,9 +112,9 @@ def _normalise(text: str, config: str) -> str:
 def _folded_letter(match: re.Match[str]) -> str:
     """Returns the ASCII form of a letter; a capital before a small letter is "Oe", because "OEuvre" is two words."""
     letter = match[0]
-    if letter in _LETTERS:
-        return _LETTERS[letter]
-    folded = _LETTERS[letter.lower()]
+    if letter in characters.LETTERS:
+        return characters.LETTERS[letter]
+    folded = characters.LETTERS[letter.lower()]
     return folded.capitalize() if match.string[match.end() : match.end() + 1].islower() else folded.upper()
 
 

@@ -35,6 +35,8 @@ def _stands(known: Gazetteer, text: str) -> list[str]:
         ("Josh.ai", "the josh ai people", True),
         ("José Ñandú", "Jose Nandu wrote", True),
         ("Muller", "Herr Müller kam", True),
+        ("Søren Łoś", "by Soren Los", True),
+        ("Iğdır", "IĞDIR VALİSİ", True),
         ("Ana", "Ana's plan", True),
         ("C++ guild", "the C guild meets", True),
         ("IT", "the IT department", True),
