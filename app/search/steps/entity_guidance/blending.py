@@ -27,9 +27,13 @@ KEPT_WITHIN = 10
 """The best unguided hits stay within this rank."""
 
 
-def weight(matches: Iterable[EntityMatch], *, alpha: float) -> float:
-    """Returns the weight of the scores of links, 0 to 1."""
-    return (1 - alpha) * max((match.aboutness or 0.0 for match in matches), default=0.0)
+def weight(matches: Iterable[EntityMatch], *, alpha: float, absent: float = 0.0) -> float:
+    """Returns the weight of the scores of links, 0 to 1.
+
+    `absent` is the share of the query's idf that no document can match: the scores of documents count that much less.
+    """
+    whole = (1 - alpha) * max((match.aboutness or 0.0 for match in matches), default=0.0)
+    return whole / (1 - absent * (1 - whole)) if whole else 0.0
 
 
 def links(

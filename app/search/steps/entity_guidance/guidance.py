@@ -173,9 +173,10 @@ async def _guide(
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * query_aboutness.agreement(
-        applied.matches
-    )
+    legs = request.weights
+    absent = query_aboutness.absent_share(chosen, search.result.terms) * legs.text / (legs.text + legs.vector)
+    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha, absent=absent)
+    weight *= query_aboutness.agreement(applied.matches)
     linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
     missing = _missing(chosen, found.strengths, search)

@@ -7,12 +7,12 @@ development sets and rounded (docs/decisions/0007).
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from uuid import UUID
 
-from app.query.search_types import EntityMatch, HybridResult, Term
+from app.query.search_types import EntityMatch, HybridResult, Term, absent_terms
 from app.search.steps.entity_guidance import entity_match_scores
 from app.search.steps.entity_guidance.store import EntityLinks
 from app.text.names import name_uses_in_queries, names
@@ -173,6 +173,13 @@ def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
     known = [term for term in terms if term.df > 0 and not term.is_alternative]
     others = sum(term.idf * term.times for term in known if not _is_of(words, term))
     return named / (named + others) if named else 0.0
+
+
+def absent_share(matches: Iterable[EntityMatch], terms: Sequence[Term]) -> float:
+    """Returns the share of the query's idf that words of these entities' names have that no document contains."""
+    words = [word for match in matches if match.matched_by == "name" for word in match.use.words]
+    absent = sum(term.idf * term.times for term in absent_terms(terms) if _is_of(words, term))
+    return absent / sum(term.idf * term.times for term in terms if not term.is_alternative) if absent else 0.0
 
 
 def _is_of(words: Sequence[str], term: Term) -> bool:

@@ -77,6 +77,13 @@ async def test_an_alias_and_a_misspelt_name_match_the_entity(known: tuple[Tenant
     assert 0.6 <= misspelt.entities[0].score <= 0.95
 
 
+async def test_scores_of_words_count_less_if_no_document_contains_the_name(notes: Tenant) -> None:
+    await linking.add_entities(notes, linking.person("Ana Torres", aliases=("Zubieta",)))
+    await linking.refresh(notes)
+    answer = await asked(notes, "what did Zubieta do with the batteries?")
+    assert set(uris(answer)[:2]) == {"ana-1", "ana-2"}
+
+
 async def test_a_word_of_the_documents_is_not_a_misspelt_name(notes: Tenant) -> None:
     await linking.add_entities(notes, linking.person("Harbor"))
     answer = await asked(notes, "harbour paint")
