@@ -71,4 +71,4 @@ async def _matches(parsed: ParsedQuery, vector: Vector | None, context: SearchCo
     async with context.services.db.searching(context.user_id) as reading:
         matches = await entity_matching.score_matches(reading, parsed, vector)
     # A search for entities takes every name as a name, even in lower case.
-    return [replace(one, score=one.fit) if one.matched_by == "name" else one for one in matches]
+    return [replace(one, score=one.fit) if one.matched_by == "name" and one.use.words else one for one in matches]

@@ -145,3 +145,14 @@ async def people(database: Database) -> Tenant:
 async def test_an_entity_is_found_by_any_of_its_names(people: Tenant, query: str, name: str) -> None:
     answer = await entity_search.run(EntitySearchRequest(query=query), people.user_id, people.services())
     assert [one.name for one in answer.entities][:1] == [name]
+
+
+async def test_a_name_inside_a_longer_name_is_no_name_of_the_query(tenant: Tenant) -> None:
+    await tenant.add_all(
+        {"a": "# Ships\n\nShips sail to Porto Alegre.", "b": "# Wine\n\nPorto sells wine, as Porto does."}
+    )
+    places = [EntityDraft("place", name) for name in ("Porto Alegre", "Porto")]
+    await linking.add_entities(tenant, *places)
+    listed = await entity_search.run(EntitySearchRequest(query="Porto Alegre"), tenant.user_id, tenant.services())
+    answer = await asked(tenant, "which wine does Porto Alegre sell?")
+    assert [one.name for one in listed.entities] == [one.name for one in answer.entities] == ["Porto Alegre"]
