@@ -57,7 +57,8 @@ def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool, had
     is_readable = os.path.realpath(folder) == str(folder) and os.access(folder, os.R_OK | os.X_OK)
     if not is_readable or not os.path.isdir(folder) or (had_files and not os.listdir(folder)):
         raise errors.Conflict(
-            "The folder of the source is missing or empty, cannot be read, or has been replaced by a symbolic link.",
+            "The folder of the source is missing or empty, cannot be read, or has been replaced by a symbolic link. "
+            "If its files were deleted on purpose, delete the source.",
             code="source_unavailable",
         )
     if confined and not any(folder.is_relative_to(_real(base)) for base in roots.of(user_id)):
