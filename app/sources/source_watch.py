@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 DEBOUNCE_MS = 1_000
 """Longest time for which events are collected."""
+PAUSE_S = 5.0
+"""Shortest time between jobs of a source, so that a file that is written all the time does not occupy a processor."""
 WITHOUT_EVENTS_S = 60.0
 """Longest pause before events are tried again where the system does not send them."""
 RELOAD_MS = 2_000
@@ -56,13 +58,14 @@ async def run_forever(services: Services) -> None:
 class _Watch:
     """The folders of the watched sources by user and id, and when a job was last queued for each.
 
-    After an event the time of the source is removed.
+    `changed` has the sources with events after that.
     """
 
     db: Database
     interval_s: float
     listed: dict[tuple[str, UUID], Path] = field(default_factory=dict)
     queued: dict[tuple[str, UUID], float] = field(default_factory=dict)
+    changed: set[tuple[str, UUID]] = field(default_factory=set)
 
     async def follow(self) -> bool:
         """Queue jobs after events and in intervals, until other folders are to be watched; False if none exists.
@@ -81,16 +84,16 @@ class _Watch:
             ignore_permission_denied=True,
         )
         async for changes in events:
-            changed = {folder for _change, path in changes for folder in (Path(path), *Path(path).parents)}
-            for source, folder in self.listed.items():
-                if folder in changed:
-                    self.queued.pop(source, None)
+            self.note({folder for _change, path in changes for folder in (Path(path), *Path(path).parents)})
             now = await self.queue_due()
-            replaced = {folder for folder in watched if watched[folder] != now.get(folder)}
-            self.queued = {one: at for one, at in self.queued.items() if self.listed[one] not in replaced}
             if watched != now:
+                self.note({folder for folder in watched if watched[folder] != now.get(folder)})
                 return True
         return False
+
+    def note(self, changed: Set[Path]) -> None:
+        """Note events in some folders."""
+        self.changed |= {source for source, folder in self.listed.items() if folder in changed}
 
     async def queue_due(self) -> dict[Path, tuple[int, int]]:
         """Queue a job for each source with events, or without a job for the interval; returns the existing folders.
@@ -101,12 +104,16 @@ class _Watch:
             rows = await store.watched(shared)
         self.listed = {(user_id, source_id): Path(folder) for user_id, source_id, folder in rows}
         self.queued = {source: at for source, at in self.queued.items() if source in self.listed}
+        self.changed &= self.listed.keys()
         now = time.monotonic()
-        for user_id, source_id in self.listed:
-            if now - self.queued.get((user_id, source_id), -self.interval_s) >= self.interval_s:
+        for source in self.listed:
+            pause_s = PAUSE_S if source in self.changed else self.interval_s
+            if now - self.queued.get(source, -pause_s) >= pause_s:
+                user_id, source_id = source
                 with suppress(errors.NotFound):
                     await sources.sync(source_id, user_id, db=self.db)
-                self.queued[user_id, source_id] = now
+                self.queued[source] = now
+                self.changed.discard(source)
         return await asyncio.to_thread(_existing, self.listed.values())
 
 

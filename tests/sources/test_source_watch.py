@@ -57,6 +57,7 @@ async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> AsyncIte
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_watch, "DEBOUNCE_MS", 50)
     monkeypatch.setattr(source_watch, "RELOAD_MS", 200)
+    monkeypatch.setattr(source_watch, "PAUSE_S", 0.05)
 
 
 async def test_changes_in_the_folder_are_stored(tenant: Tenant, folder: Path) -> None:
@@ -90,6 +91,18 @@ async def test_without_events_the_folder_is_compared_in_intervals(tenant, folder
     monkeypatch.setattr(watchfiles, "awatch", silent)
     async with _watching(tenant, folder, interval_s=0.3) as before:
         await _queued(tenant.db, tenant, before)
+
+
+async def test_changes_soon_after_a_job_wait_for_the_end_of_the_pause(tenant, folder, monkeypatch) -> None:
+    await source_folder.stored_source(tenant, folder, watch=True)
+    watch, jobs = source_watch._Watch(tenant.db, 10_000), []
+    for pause_s in (10_000, 10_000, 0):
+        monkeypatch.setattr(source_watch, "PAUSE_S", pause_s)
+        await watch.queue_due()
+        watch.note({folder})
+        await source_folder.work(tenant)
+        jobs.append(len(await job_operations.page(tenant.user_id, db=tenant.db, limit=9)))
+    assert jobs == [2, 2, 3]
 
 
 async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant, folder: Path) -> None:
