@@ -316,7 +316,7 @@ async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued
 async def forget_files(db: Writing, kind: str, source_id: UUID) -> None:
     """Remove the names of files from the results of a source's jobs. Their numbers stay."""
     own = (_j.user_id == db.user_id, _j.kind == kind, _j.payload["source_id"].astext == str(source_id))
-    names = sa.literal(["left_out", "failures"], postgresql.ARRAY(sa.Text))
+    names = sa.literal(["left_out", "failures", "warnings"], postgresql.ARRAY(sa.Text))
     without = _j.result.op("-", return_type=postgresql.JSONB())(names)
     await db.execute(sa.update(tables.jobs).where(*own).values(result=without))
 

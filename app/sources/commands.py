@@ -169,6 +169,7 @@ def _show(job: Answer) -> None:
     result = job["result"]
     terminal.out.print(", ".join(f"{result[name]} {name}" for name in COUNTED) + f"; {result['embedded']} embedded.")
     ingest_report.show_left_out(result.get("left_out", {}))
+    ingest_report.show_warnings([(one["path"], one["warning"]) for one in result.get("warnings", ())])
     for failure in result.get("failures", ()):
         terminal.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -44,13 +45,17 @@ GROUP = 50
 
 @dataclass(slots=True)
 class _Syncing:
-    """One attempt at a job: the source, its files as they were recorded, and what has been counted by all attempts."""
+    """One attempt at a job: the source, its files as they were recorded, and what has been counted by all attempts.
+
+    `warnings` has the paths of files that this attempt has stored, each with a warning.
+    """
 
     run: Run
     source: Source
     known: dict[str, KnownFile]
     counts: Counter[str] = field(default_factory=Counter)
     total: int = 0
+    warnings: dict[tuple[str, str], None] = field(default_factory=dict)
 
     @property
     def job_id(self) -> UUID:
@@ -221,6 +226,8 @@ async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion])
     counts["documents"] = sum(len(version.stored) for version in versions)
     counts["chunks"] = sum(version.chunks for version in versions)
     counts["embedded"] = sum(stored.embedded for version in versions for stored in version.stored)
+    warned = ((version.path, warning) for version in versions for one in version.stored for warning in one.warnings)
+    syncing.warnings |= dict.fromkeys(warned)
 
     async def work(writing: Writing) -> None:
         paths = {document_id: version.path for version in versions for document_id in version.document_ids}
@@ -258,7 +265,8 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     counts = {name: syncing.counts[name] for name in (*COUNTED, *STORED)}
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
-    result = {"source_id": str(source_id), **counts, **left_out}
+    warnings = [{"path": path, "warning": warning} for path, warning in islice(syncing.warnings, MAX_FAILURES)]
+    result = {"source_id": str(source_id), **counts, **left_out, "warnings": warnings}
     async with run.db.writing(run.user_id) as writing:
         await writing.hold()
         await store.finish(writing, source_id, result)
@@ -267,7 +275,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
 
 
 MAX_FAILURES = 1_000
-"""Most failed files that a job lists."""
+"""Most failed files, and most warnings, that a job lists."""
 
 
 async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:

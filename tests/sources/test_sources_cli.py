@@ -20,8 +20,11 @@ async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or
     (folder / "lime.md").write_text("We use lime.")
     added = await remote("sources", "add", folder, "--json")
     assert (added.code, added.json["job"]["result"]["added"]) == (0, 1), added.err
+    (folder / "sand.txt").write_bytes("Größe der Tür aus Sand".encode("latin-1"))
     synced = await remote("sources", "sync", "./notes")
     assert (synced.code, "1 unchanged" in synced.out) == (0, True)
+    assert "warning sand.txt: not UTF-8: read as Windows-1252" in synced.err
+    (folder / "sand.txt").unlink()
     (folder / "bad.md").write_bytes(b"\x00\x01\xff\xfe binary \x00")
     failed = await remote("sources", "sync", added.json["source_id"])
     assert (failed.code, [line for line in failed.err.splitlines() if "bad.md" in line] != []) == (1, True)

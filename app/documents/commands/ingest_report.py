@@ -130,7 +130,7 @@ COMMON = 5
 def show(summary: Summary) -> None:
     """Prints what is left out, warnings by file, each failure with its reason, and the counts."""
     show_left_out(summary.left_out.as_json())
-    _show_warnings(summary.warnings)
+    show_warnings(summary.warnings)
     for path, reason in summary.failures:
         terminal.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
@@ -141,7 +141,7 @@ def show(summary: Summary) -> None:
     )
 
 
-def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
+def show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
     """Prints common warnings once, with the number of their files, and the other warnings by file."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     by_path: defaultdict[str, list[str]] = defaultdict(list)

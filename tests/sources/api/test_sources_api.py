@@ -69,14 +69,16 @@ async def test_a_source_is_added_searched_and_deleted(caller: Caller, root: Path
 async def test_the_jobs_of_a_deleted_source_name_no_files(caller: Caller, root: Path) -> None:
     for name in (".secret.md", os.fsdecode(b"secret\xe9.md")):
         source_folder.write(root / caller.user_id, f"notes/{name}", b"Lime.")
+    source_folder.write(root / caller.user_id, "notes/secret.txt", "Größe der Tür aus Sand".encode("latin-1"))
     added = await caller.client.post(SOURCES, json={"path": "notes"})
     job = await caller.finished(added.headers["location"])
+    assert [one["path"] for one in job["result"]["warnings"]] == ["secret.txt"]
     assert job["result"]["left_out"]["hidden"]["examples"] == [".secret.md"]
     assert [failure["path"] for failure in job["result"]["failures"]] == ["secret\\xe9.md"]
     assert (await caller.client.delete(f"{SOURCES}/{added.json()['source_id']}")).status_code == 200
     after = await caller.client.get(added.headers["location"])
     assert "secret" not in after.text
-    named = {kind: job["result"][kind] for kind in ("left_out", "failures")}
+    named = {kind: job["result"][kind] for kind in ("left_out", "failures", "warnings")}
     assert {**after.json()["result"], **named} == job["result"]
 
 
