@@ -88,6 +88,9 @@ class UserNames:
 _caches: weakref.WeakKeyDictionary[object, LRUCache[str, UserNames]] = weakref.WeakKeyDictionary()
 """The names of the most recent users of each database."""
 
+_turns: weakref.WeakValueDictionary[tuple[object, str], asyncio.Lock] = weakref.WeakValueDictionary()
+"""Locks by database and user: many names are read once for all searches that wait for them."""
+
 
 def _cache(db: Reading) -> LRUCache[str, UserNames]:
     return _caches.setdefault(db.database_key, LRUCache(MAX_NAMES, getsizeof=cached_size))
@@ -109,11 +112,12 @@ async def current(reading: Reading, *, version: int | None = None) -> UserNames:
     cached = cache.get(reading.user_id)
     if cached is not None and cached.version == version:
         return cached
-    current_names = await _up_to_date(reading, cached)
-    newest = cache.get(reading.user_id)
-    if newest is None or newest.version <= current_names.version:
-        cache[reading.user_id] = current_names
-    return current_names
+    async with _turns.setdefault((reading.database_key, reading.user_id), asyncio.Lock()):
+        newest = cache.get(reading.user_id)
+        current_names = await _up_to_date(reading, newest)
+        if newest is None or newest.version <= current_names.version:
+            cache[reading.user_id] = current_names
+        return current_names
 
 
 async def visible(reading: Reading, text: str) -> UserNames:

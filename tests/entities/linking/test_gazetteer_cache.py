@@ -1,5 +1,6 @@
 """Cached names are up to date in every process, and only changes are read."""
 
+import asyncio
 import gc
 import time
 import tracemalloc
@@ -41,6 +42,13 @@ async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, 
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana", "ben"]
     await entities.remove(ana.entity_id, tenant.user_id, db=tenant.db)
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
+
+
+async def test_searches_at_the_same_time_read_the_names_once(tenant: Tenant, elsewhere: Database) -> None:
+    await linking.add_entity(tenant, "Ana")
+    async with elsewhere.reading(tenant.user_id) as one, elsewhere.reading(tenant.user_id) as other:
+        found = await asyncio.gather(gazetteer_cache.current(one), gazetteer_cache.current(other))
+    assert found[0].gazetteer is found[1].gazetteer
 
 
 async def test_the_names_of_a_deleted_user_are_not_those_of_a_later_one(
