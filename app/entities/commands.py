@@ -10,9 +10,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app import errors, limits
+from app import enums, errors, limits
 from app.cli import client_options, options, terminal
 from app.cli.client import PAGE, Answer, Client
+from app.entities.bulk_upsert import MAX_LINES
+from app.enums import EntityStatus
 from app.text import uris
 
 app = typer.Typer(help="Entities: import, list, search, show.", no_args_is_help=True)
@@ -31,18 +33,22 @@ def bring(
         content = typer.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
-    answer = client.send("POST", "/entities/bulk", content=content, headers={"Content-Type": "application/x-ndjson"})
+    lines, found = content.rstrip(b"\n").split(b"\n"), list[Answer]()
+    for start in range(0, len(lines), MAX_LINES):
+        part = b"\n".join(lines[start : start + MAX_LINES])
+        answer = client.send("POST", "/entities/bulk", content=part, headers={"Content-Type": "application/x-ndjson"})
+        found += [{**line, "line": line["line"] + start} for line in answer["lines"]]
     client.backend.finish_jobs()
+    counts = {status: sum(line["status"] == status for line in found) for status in enums.values(EntityStatus)}
     if as_json:
-        terminal.write_json(answer)
+        terminal.write_json({"lines": found, **counts})
     else:
-        counts = ", ".join(f"{answer[name]} {name}" for name in ("added", "updated", "unchanged", "refused"))
-        terminal.out.print(f"{counts}.")
-        for line in answer["lines"]:
+        terminal.out.print(f"{', '.join(f'{count} {status}' for status, count in counts.items())}.")
+        for line in found:
             if line["status"] == "refused":
                 detail = escape(f"{line['field']}: {line['detail']}")
                 terminal.err.print(f"[red]line {line['line']}[/] {detail}")
-    if answer["refused"]:
+    if counts["refused"]:
         raise typer.Exit(1)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import harness
 import pytest
 
+from app.entities.bulk_upsert import MAX_LINES
+
 Stepwell = Callable[..., Any]
 LINES = [
     {"type": "team", "name": "Masons", "members": ["Ana Silva"]},
@@ -45,12 +47,12 @@ def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_the
     assert "Knows [lime]." in table.out
 
 
-def test_a_refused_line_is_reported_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
-    file.write_text(file.read_text(encoding="utf-8") + '\n{"type": "person"}', encoding="utf-8")
+def test_a_refused_line_of_a_long_file_is_reported_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
+    file.write_text(file.read_text(encoding="utf-8") + "\n" * MAX_LINES + '{"type": "person"}', encoding="utf-8")
     ran = stepwell("entities", "import", file, "--user", harness.new_user())
     assert ran.code == 1
     assert "2 added, 0 updated, 0 unchanged, 1 refused" in ran.out
-    assert "line 3" in ran.err
+    assert f"line {MAX_LINES + 2}" in ran.err
 
 
 @pytest.mark.parametrize(
