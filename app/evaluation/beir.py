@@ -29,6 +29,8 @@ from app.text import unstorable_json, uris
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
 SPLIT = "qrels/test.tsv"
 """Where the sets of BEIR itself have their judgements."""
+GRADE_LIMIT = 1_000
+"""The gain of a grade, 2^grade − 1, is a finite number below it."""
 _OWN_FIELDS = frozenset({"_id", "title", "text", "created_at", "metadata"})
 _ENTITY = TypeAdapter(EntityDraft)
 
@@ -39,7 +41,7 @@ class JudgedQuestion:
 
     query_id: str
     text: str
-    relevant: dict[str, int]
+    relevant: dict[str, float]
     kind: str | None = None
     filters: Filters = field(default_factory=Filters)
 
@@ -119,7 +121,7 @@ def _write_questions(folder: Path, judged: Sequence[JudgedQuestion]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / QUERIES).write_text("".join(_line(_question_row(one)) for one in judged), encoding="utf-8")
     rows = ((one.query_id, document, grade) for one in judged for document, grade in one.relevant.items())
-    (folder / QRELS).write_text("".join(f"{query}\t{name}\t{grade}\n" for query, name, grade in rows), encoding="utf-8")
+    (folder / QRELS).write_text("".join(f"{q}\t{d}\t{grade:g}\n" for q, d, grade in rows), encoding="utf-8")
 
 
 def _upload(row: dict[str, Any]) -> Upload | None:
@@ -140,7 +142,7 @@ def _upload(row: dict[str, Any]) -> Upload | None:
     )
 
 
-def _question(row: dict[str, Any], relevant: dict[str, int]) -> JudgedQuestion:
+def _question(row: dict[str, Any], relevant: dict[str, float]) -> JudgedQuestion:
     kind, text = row.get("type"), str(row["text"] or "")
     if not text.strip():
         raise errors.BadRequest(f"Question {row['_id']} has no text.", field=QUERIES)
@@ -206,14 +208,16 @@ def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _judgements(folder: Path) -> dict[str, dict[str, int]]:
+def _judgements(folder: Path) -> dict[str, dict[str, float]]:
     path = next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
-    judged: dict[str, dict[str, int]] = defaultdict(dict)
+    judged: dict[str, dict[str, float]] = defaultdict(dict)
     for number, line in _lines(path):
         query, *columns = line.split("\t")
         try:
-            document, grade = columns[-2], int(float(columns[-1]))
-        except (ValueError, IndexError, OverflowError) as error:
+            document, grade = columns[-2], float(columns[-1])
+            if not abs(grade) < GRADE_LIMIT:
+                raise ValueError(columns[-1])
+        except (ValueError, IndexError) as error:
             if number == 1:
                 continue
             raise errors.BadRequest(f"Line {number} is not query, document, relevance.", field=path.name) from error

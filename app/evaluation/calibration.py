@@ -118,7 +118,7 @@ async def fit_user(
 
 
 def _assess(
-    answers: Sequence[Answer], grades: Mapping[str, int], current: RelevanceCalibration, *, only_judged: bool
+    answers: Sequence[Answer], grades: Mapping[str, float], current: RelevanceCalibration, *, only_judged: bool
 ) -> AskedQuestion:
     """The predictions in the answers to one question, with the current calibration of the hits removed."""
     hits: dict[bool, list[Prediction]] = {False: [], True: []}

@@ -88,7 +88,7 @@ class Predictions:
     relevance: list[metrics.Prediction] = field(default_factory=list)
     answerable: list[metrics.Prediction] = field(default_factory=list)
 
-    def add(self, answer: Answer, relevant: Mapping[str, int]) -> None:
+    def add(self, answer: Answer, relevant: Mapping[str, float]) -> None:
         """Add the first hits of an answer; without relevant documents the question has no answer."""
         if answer.answerable is None:
             return

@@ -57,7 +57,7 @@ def group(given: Iterable[GivenFeedback]) -> list[beir.JudgedQuestion]:
 
     A document, named by URI or else by id, has grade 1 if it or one of its passages helped, else 0.
     """
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, float]] = {}
     for one in given:
         grades = found.setdefault(one.query, {})
         name = one.uri or str(one.document_id)

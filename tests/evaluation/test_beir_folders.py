@@ -45,10 +45,10 @@ def test_the_layout_of_beir_itself_is_read_and_relevant_documents_that_are_missi
     (tmp_path / "qrels").mkdir()
     (tmp_path / beir.CORPUS).write_text('{"_id": "d1", "title": "", "text": "Lime.", "metadata": {"url": "x"}}\n')
     (tmp_path / beir.QUERIES).write_text('{"_id": "q1", "text": "lime", "metadata": {}}\n')
-    (tmp_path / beir.SPLIT).write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\tgone\t2\nq1\tnone\t0\n")
+    (tmp_path / beir.SPLIT).write_text("query-id\tcorpus-id\tscore\nq1\td1\t0.5\nq1\tgone\t2\nq1\tnone\t0\n")
     loaded = beir.load(tmp_path)
     assert [(one.uri, one.metadata) for one in loaded.documents] == [("d1", {"url": "x"})]
-    assert loaded.questions[0].relevant == {"d1": 1, "gone": 2, "none": 0}
+    assert loaded.questions[0].relevant == {"d1": 0.5, "gone": 2, "none": 0}
     assert loaded.missing == ["gone"]
     (tmp_path / beir.QRELS).write_text("q1\td1\t1\n")
     assert beir.load(tmp_path).missing == [], "the file of the folder itself comes first"
@@ -86,7 +86,7 @@ def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, line: str, said
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        *((beir.QRELS, line) for line in ("q1\td2\t1e999", "q1", "q1\t1")),
+        *((beir.QRELS, line) for line in ("q1\td2\t1e999", "q1\td2\t5000", "q1\td2\tnan", "q1", "q1\t1")),
         *((beir.CORPUS, line) for line in ('{"_id": "d2", "text": "a\\u0000b"}', '{"_id": "d2", "n": 1e999}')),
         (beir.QUERIES, "[" * 100_000),
     ],

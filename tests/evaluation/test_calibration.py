@@ -54,7 +54,7 @@ def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> 
 
 
 @pytest.mark.parametrize(("grades", "has_answer"), [({"d": 2}, True), ({"d": 0}, False), ({"d": -1}, False)])
-def test_a_question_without_a_grade_above_0_has_no_answer(grades: dict[str, int], has_answer: bool) -> None:
+def test_a_question_without_a_grade_above_0_has_no_answer(grades: dict[str, float], has_answer: bool) -> None:
     hit = SimpleNamespace(relevance=0.4, candidate=SimpleNamespace(uri="d", document_id="1"))
     found = SimpleNamespace(hits=[hit], hops=None, explain={"relevance": {"answered": 0.5}})
     asked = calibration._assess([found], grades, RelevanceCalibration(), only_judged=False)
