@@ -62,6 +62,9 @@ def evaluate(
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
     strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), compare, collapse)
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.read_questions(other)]
+    if not loaded.questions:
+        message = f"No question has a relevant document: compare the ids in {beir.QUERIES} and {beir.QRELS}."
+        raise errors.BadRequest(message, field="FOLDER")
     if missing := loaded.missing:
         named = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
         count = "1 relevant document is" if len(missing) == 1 else f"{len(missing)} relevant documents are"

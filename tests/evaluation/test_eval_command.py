@@ -92,10 +92,10 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     assert stepwell("eval", tmp_path, "--wrong", tmp_path / "other", "--json").json["answerable"]["count"] == 3
     refused = stepwell("eval", tmp_path, "--mode", "two_pass", "--ranking", '{"hierarchy": "off"}')
     assert (refused.code, "guidance" in refused.err) == (2, True)
-    (tmp_path / "qrels.tsv").write_text("q1\td1\t1\nq1\td2\tmuch\n", encoding="utf-8")
-    broken = stepwell("eval", tmp_path)
-    assert broken.code == 2
-    assert "Line 2" in broken.err
+    for judgements, said in (("q1\td1\t1\nq1\td2\tmuch\n", "Line 2"), ("Q1\td1\t1\n", "No question has a relevant")):
+        (tmp_path / "qrels.tsv").write_text(judgements, encoding="utf-8")
+        broken = stepwell("eval", tmp_path)
+        assert (broken.code, said in broken.err) == (2, True)
 
 
 def test_an_evaluation_names_the_questions_that_entities_help_harm_and_lose(stepwell: Stepwell, tmp_path: Path) -> None:
