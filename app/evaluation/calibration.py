@@ -143,9 +143,13 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
         raise errors.BadRequest(
             f"{len(judged)} questions have judged hits; at least {LEAST_QUESTIONS} are needed, thirty are better."
         )
+    # With outcomes of one kind only, a fit would learn to predict the same one for everything.
+    if not _has_both([one.every_hit for one in judged]):
+        raise errors.BadRequest(
+            "The judged hits are all relevant, or all irrelevant: both are needed. Documents are named by URI or id."
+        )
     answers = [one.answerable for one in (*judged, *unanswerable) if one.answerable]
-    # With questions of one kind only, the fit would learn to predict the same outcome for every question.
-    has_both = {occurred for pairs in answers for _, occurred in pairs} == {True, False}
+    has_both = _has_both(answers)
     scales = RelevanceCalibration(
         fit_scale([one.relevance for one in judged], PRIOR),
         fit_scale(answers, ANSWERABLE_PRIOR) if has_both else LogitScale(),
@@ -159,6 +163,10 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
     ]
     measured = _measure(_cross_validate(answers, ANSWERABLE_PRIOR)) if has_both else None
     return Fitted(stored, _measure(of_hits), measured)
+
+
+def _has_both(questions: Sequence[Sequence[Prediction]]) -> bool:
+    return {occurred for pairs in questions for _, occurred in pairs} == {True, False}
 
 
 def fit_scale(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:

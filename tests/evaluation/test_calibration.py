@@ -66,6 +66,12 @@ def test_a_handful_of_questions_is_refused() -> None:
         calibration.fit(questions(4, rate=0.5), [])
 
 
+@pytest.mark.parametrize("rate", [0, 1])
+def test_hits_that_are_all_judged_alike_are_refused(rate: float) -> None:
+    with pytest.raises(errors.BadRequest, match="both are needed"):
+        calibration.fit(questions(30, rate=rate), [])
+
+
 PRIOR = Prior(intercept=1.0, slope=0.5)
 
 
