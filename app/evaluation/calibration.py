@@ -131,8 +131,10 @@ def _assess(
             if hit.relevance is not None and not (grade is None and only_judged):
                 scale = current.hops if has_hops else current.relevance
                 hits[has_hops].append((relevance.uncalibrate(scale, hit.relevance), (grade or 0) > 0))
-        if found.hits and found.explain:
-            answered.append((found.explain["relevance"]["answered"], any(grade > 0 for grade in grades.values())))
+        has_answer = any(grade > 0 for grade in grades.values())
+        # A hit that did not help does not say that no other one does.
+        if found.hits and found.explain and (has_answer or not (only_judged and grades)):
+            answered.append((found.explain["relevance"]["answered"], has_answer))
     return AskedQuestion(hits[False], answered, hits[True])
 
 

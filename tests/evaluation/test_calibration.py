@@ -59,6 +59,8 @@ def test_a_question_without_a_grade_above_0_has_no_answer(grades: dict[str, floa
     found = SimpleNamespace(hits=[hit], hops=None, explain={"relevance": {"answered": 0.5}})
     asked = calibration._assess([found], grades, RelevanceCalibration(), only_judged=False)
     assert (asked.relevance, asked.answerable) == ([(0.4, has_answer)], [(0.5, has_answer)])
+    asked = calibration._assess([found], grades, RelevanceCalibration(), only_judged=True)
+    assert asked.answerable == ([(0.5, True)] if has_answer else []), "other hits may answer it"
 
 
 def test_a_handful_of_questions_is_refused() -> None:
