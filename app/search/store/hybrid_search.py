@@ -75,7 +75,7 @@ HYBRID = (*LEGS, "leg_weights", "fused", "best", "terms_in_scope", "hybrid")
 RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
 """The files of the statement that finds the same chunks without their content."""
 
-PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
+PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages", "least_cosine"})
 """Parts whose plan does not depend on the binds. One plan serves every query."""
 
 WITHOUT_SCOPE = PLAIN | {"exclusions"}
@@ -243,6 +243,7 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
         "vector": has_vector,
         "text": has_text,
         "languages": request.by_language is not None and has_vector and has_text,
+        "least_cosine": request.min_vector_score is not None and has_vector,
         "filtered": bool(request.filters),
         "added": bool(added),
         "added_phrases": any(one.phrases for one in added),

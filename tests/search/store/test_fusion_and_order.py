@@ -87,6 +87,9 @@ async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     assert hybrid.contents(found) == ["river", "meadow"]
     assert found.vector_found == 3
     assert one(found, "meadow").vector_rank == 2
+    for least, expected in ((0.1, {"river", "copper"}), (0.3, {"river"})):
+        found = await find("copper", at(1), min_vector_score=least, candidates=1)
+        assert set(hybrid.contents(found)) == expected, "a chunk that only the text leg has found has a cosine too"
     floor = 1 / 61 - 1e-9
     above = await find("copper", at(1), min_rrf_score=floor)
     assert hybrid.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]

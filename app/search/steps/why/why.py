@@ -352,7 +352,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
     given, hit = passage.run.query.ranking, passage.hit
     if hit is None:
         leg, least = passage.legs().get("vector"), given.min_vector_score
-        score = leg.score if leg and leg.is_candidate else None
+        score = leg.score if leg else None
         if least is not None and (score is None or score < least):
             return _below(passage, "min_vector_score", "min_rrf_score")
         return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")

@@ -1,5 +1,6 @@
 -- Selects the best rows of the fusion with their chunks.
 -- Columns: best: those of chunks, those of fused, score, place.
+-- part least_cosine  a minimum cosine similarity, which chunks that the vector leg has not found may have too
 -- :k float8  constant of RRF
 -- :rrf_total float8  sum of the scaled weights of RRF
 -- :convex boolean  true: order by the convex score; false: by RRF
@@ -14,7 +15,13 @@ top_rows AS MATERIALIZED (
         SELECT CASE WHEN :convex THEN f.convex_score / (g.vector + g.text)
                     ELSE f.rrf_score * (:k + 1) / :rrf_total END AS score
     ) AS s
-    WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
+    WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score
+-- if least_cosine
+           OR f.vector_score IS NULL AND :min_vector_score <= (
+               SELECT 1 - (e.embedding <=> (SELECT q.vector FROM query_vector AS q)) FROM stepwell.embeddings AS e
+               WHERE e.user_id = :user_id AND e.chunk_no = f.chunk_no)
+-- end
+          )
       AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
     ORDER BY sort_key DESC, better_rank
     FETCH FIRST (:limit) ROWS WITH TIES
