@@ -313,7 +313,8 @@ def _find_obstacle(passage: PlacedPassage) -> Obstacle | None:
     if not (is_candidate or passage.hit):
         return _not_a_candidate(passage)
     if rank is None:
-        return _repeats(passage) or _below_minimum(passage) or _grouped_out(passage) or _not_a_candidate(passage)
+        beyond = Obstacle("limit", f"It is beyond the {limits.MAX_RESULTS:,} results of all pages.", None)
+        return _repeats(passage) or _below_minimum(passage) or _grouped_out(passage) or beyond
     return _beyond(passage, rank) if rank > passage.run.query.limit else None
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from requests_of import search_body, search_request, with_change
 from stepwell_client import AsyncClient
 
-from app import errors
+from app import errors, limits
 from app.cli import options
 from app.database import transactions
 from app.database.transactions import Database
@@ -150,6 +150,12 @@ async def test_a_passage_that_repeats_a_hit_is_explained_so(shelf: Tenant) -> No
     placed = await explain(body, shelf.services(), shelf.user_id, chunk_id=hit.duplicates[0].chunk_id)
     assert (placed.kept_out_by, placed.change) == ("collapse", {"collapse": "off"})
     assert (await explain(body, shelf.services(), shelf.user_id, chunk_id=hit.candidate.chunk_id)).found
+
+
+async def test_a_candidate_beyond_the_results_of_all_pages_is_beyond_the_limit(shelf: Tenant, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "MAX_RESULTS", 2)
+    placed = await explain(search_body("lime mortar", limit=1), shelf.services(), shelf.user_id, uri="dog")
+    assert (placed.legs["vector"].is_candidate, placed.kept_out_by, placed.change) == (True, "limit", None)
 
 
 async def test_conditions_that_the_search_has_dropped_keep_nothing_out(shelf: Tenant) -> None:
