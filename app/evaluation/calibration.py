@@ -103,7 +103,7 @@ async def fit_user(
 ) -> Fitted:
     """Search a user's documents for the questions and fit a calibration; stores nothing.
 
-    Raises BadRequest for too few questions with judged hits.
+    Raises BadRequest for too few questions with judged hits, ProviderError if a question cannot be embedded.
     """
     stored = await calibrations.get(user_id, db=services.db)
     current = stored.calibration if stored else RelevanceCalibration()
@@ -112,6 +112,8 @@ async def fit_user(
     asked = []
     for index, (text, grades) in enumerate(every):
         answers = [await runner.answer(text, strategy, user_id, services, explain=True) for strategy in STRATEGIES]
+        if any("embedding_failed" in one.degraded for one in answers):
+            raise errors.ProviderError("The embedding model failed: calibrate once it answers.")
         asked.append(_assess(answers, grades, current, only_judged=judgements.only_judged))
         progress(index + 1, len(every))
     return fit(asked[: len(judgements.questions)], asked[len(judgements.questions) :])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -109,9 +110,10 @@ class Predictions:
 class EvaluationReport:
     """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
 
-    `not_reranked` counts the questions whose reranking failed; these kept the fused order. `comparison` has the ids of
-    the questions that the mode helps, harms and loses. `predictions` has the relevance of the first hits and the
-    answerability of all questions, each with the judgement; None without relevance.
+    `not_reranked` counts the questions whose reranking failed; these kept the fused order. `degraded` counts the
+    questions by the other codes of what could not be used. `comparison` has the ids of the questions that the mode
+    helps, harms and loses. `predictions` has the relevance of the first hits and the answerability of all questions,
+    each with the judgement; None without relevance.
     """
 
     measures: dict[str, float]
@@ -121,6 +123,7 @@ class EvaluationReport:
     embedded: int
     skipped: int
     not_reranked: int | None = None
+    degraded: Mapping[str, int] = field(default_factory=dict)
     comparison: Mapping[str, Sequence[str]] | None = None
     predictions: Predictions | None = None
 
@@ -128,7 +131,7 @@ class EvaluationReport:
         """Returns all figures over all questions; `not_reranked` only with reranking."""
         counts = {"queries": self.questions, "documents": self.documents, "embedded": self.embedded}
         failed = {} if self.not_reranked is None else {"not_reranked": self.not_reranked}
-        return {**self.measures, "skipped": self.skipped, **counts, **failed}
+        return {**self.measures, "skipped": self.skipped, **counts, **failed, **self.degraded}
 
     def as_json(self) -> dict[str, Any]:
         """Returns the totals, the figures by type if the questions have types, and the ids of changed questions."""
@@ -160,17 +163,18 @@ async def run(
         await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
     # A job finds the names from a document's metadata in the documents that were stored before it.
     await mention_refresh.settle(user_id, services)
-    rankings, took, failed, predictions = [], [], 0, Predictions()
+    rankings, took, degraded, predictions = [], [], Counter[str](), Predictions()
     for index, asked in enumerate(loaded.questions):
         start = time.perf_counter()
         found = await answer(asked.text, strategy, user_id, services, filters=asked.filters)
         took.append((time.perf_counter() - start) * 1000)
         rankings.append(rank_documents(found))
         predictions.add(found, asked.relevant)
-        failed += "reranker_failed" in found.degraded
+        degraded.update(found.degraded)
         progress("asking", index + 1, len(loaded.questions))
     latencies = {f"p{share}_ms": round(metrics.percentile(took, share / 100), 2) for share in (50, 95)}
     comparison = await _compare(loaded.questions, rankings, user_id, services) if strategy.compare else None
+    failed = degraded.pop("reranker_failed", 0)
     for asked in unanswerable:
         predictions.add(await answer(asked.text, strategy, user_id, services), {})
     return EvaluationReport(
@@ -181,6 +185,7 @@ async def run(
         embedded=embedded,
         skipped=loaded.skipped + refused,
         not_reranked=failed if strategy.ranking.rerank != "none" else None,
+        degraded=degraded,
         comparison=comparison,
         predictions=predictions if predictions.answerable else None,
     )

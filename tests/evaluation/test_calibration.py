@@ -5,13 +5,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from harness import Tenant
 
 from app import errors
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.evaluation import calibration
+from app.evaluation.beir import JudgedQuestion
 from app.evaluation.calibration import AskedQuestion, Prior
 from app.evaluation.metrics import Prediction
 from app.relevance import relevance
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:
@@ -72,6 +75,13 @@ def test_a_handful_of_questions_is_refused() -> None:
 def test_hits_that_are_all_judged_alike_are_refused(rate: float) -> None:
     with pytest.raises(errors.BadRequest, match="both are needed"):
         calibration.fit(questions(30, rate=rate), [])
+
+
+async def test_a_calibration_without_the_vectors_of_its_questions_is_refused(tenant: Tenant) -> None:
+    tenant.embedder = FakeEmbedder(failing=True)
+    judged = calibration.Judgements([JudgedQuestion("1", "lime", {"wall": 1})])
+    with pytest.raises(errors.ProviderError, match="calibrate once it answers"):
+        await calibration.fit_user(judged, tenant.user_id, tenant.services())
 
 
 PRIOR = Prior(intercept=1.0, slope=0.5)

@@ -72,7 +72,7 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     ]
     questions = [
         {"_id": "q1", "text": "lime mortar landing"},
-        {"_id": "q2", "text": "gannet buoy"},
+        {"_id": "q2", "text": "gannet AND (buoy"},
         {"_id": "q3", "text": "unjudged"},
     ]
     _write_lines(tmp_path / "corpus.jsonl", documents)
@@ -84,6 +84,7 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     assert first.code == 0, first.err
     assert first.json.keys() >= set(MEASURES)
     assert (first.json["skipped"], first.json["documents"], first.json["embedded"]) == (1, 3, 3)
+    assert first.json["invalid_expression"] == 1, "what a question is answered without is counted"
     assert (first.json["mrr@10"], first.json["recall@5"], first.json["full_recall@5"]) == (1.0, 0.75, 0.5)
     assert second.json["embedded"] == 0
     assert {name: second.json[name] for name in MEASURES[:6]} == {name: first.json[name] for name in MEASURES[:6]}
