@@ -21,7 +21,7 @@ from app.documents.types import RowCounts
 
 PAGE = 200
 """Documents that are listed at once."""
-CHUNKS = 500
+CHUNKS = 100
 """Most chunks that a transaction deletes, except from a single document. Other writes wait some tenths of a second."""
 
 

@@ -78,6 +78,14 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     assert await owner.fetchval(events, tenant.user_id) == 6
 
 
+async def test_a_transaction_deletes_few_documents_so_that_other_writes_go_on(tenant: Tenant, owner: Any) -> None:
+    await tenant.add_all({f"{n}.md": f"Lime {n}" for n in range(120)})
+    await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
+    # The events of a transaction have one time.
+    deleted = "SELECT count(*) FROM stepwell.audit_log WHERE user_id = $1 GROUP BY at ORDER BY at"
+    assert [row["count"] for row in await owner.fetch(deleted, tenant.user_id)] == [100, 20]
+
+
 async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_repeated(tenant, monkeypatch) -> None:
     monkeypatch.setattr(selections, "CHUNKS", 2)
     await _store(tenant)
