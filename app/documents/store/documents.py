@@ -20,7 +20,14 @@ from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
-from app.documents.store import document_puts, document_rows, selections, staged_documents, write_checks
+from app.documents.store import (
+    document_puts,
+    document_rows,
+    selections,
+    staged_documents,
+    visible_document_lists,
+    write_checks,
+)
 from app.documents.store.document_rows import PutDocument
 from app.documents.types import (
     Chunk,
@@ -222,8 +229,10 @@ async def dates(db: Reading, document_ids: Collection[UUID], *, key: str | None)
 
 async def stats(db: Reading) -> Stats:
     """The numbers of the rows that the caller sees, duplicates, and the embedding model."""
+    await visible_document_lists.prepare(db)
+    listed = {} if db.listed is None else {"document_ids": list(db.listed.document_ids)}
     statistics = "visible_statistics" if db.restriction is None else "statistics_of_chunks"
-    rows = (await db.execute(sql.statement(statistics), {"user_id": db.user_id})).all()
+    rows = (await db.execute(sql.statement(statistics, *listed), {"user_id": db.user_id, **listed})).all()
     identity = tables.embedding_identity.c
     model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
     return Stats(
@@ -239,7 +248,8 @@ async def stats(db: Reading) -> Stats:
 
 
 async def _count(db: Reading, table: sa.Table) -> int:
-    return int(await db.scalar(sa.select(sa.func.count()).where(table.c.user_id == db.user_id)))
+    listed = [] if db.listed is None else [sql.among(table.c.document_id, db.listed.document_ids)]
+    return int(await db.scalar(sa.select(sa.func.count()).where(table.c.user_id == db.user_id, *listed)))
 
 
 def _document(row: Mapping[Any, Any]) -> Document:

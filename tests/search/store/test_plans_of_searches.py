@@ -19,7 +19,7 @@ from app.database import filters, sql, transactions
 from app.database.filter_types import Filters
 from app.database.schema import tables
 from app.database.transactions import Database
-from app.documents.store import visible_document_lists
+from app.documents.store import documents, visible_document_lists
 from app.multihop import store as links
 from app.multihop.store import LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signal_weights
@@ -314,6 +314,18 @@ async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_
     finally:
         await owner.execute(change, big, '{"kind": "rare"}', document_id)
         await owner.execute("UPDATE stepwell.tenants SET version = version + 1 WHERE user_id = $1", big)
+
+
+async def test_statistics_of_few_documents_read_only_the_rows_of_these(database, big) -> None:
+    read = sa.text(
+        "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables "
+        "WHERE relname IN ('chunks', 'embeddings')"
+    )
+    async with database.restricted(filters.restriction(KEYS["one document"])).reading(big) as reading:
+        before = await reading.scalar(read)
+        found = await documents.stats(reading)
+        assert await reading.scalar(read) - before <= 4 * 50
+    assert (found.documents, found.chunks, found.vectors) == (1, 50, 50)
 
 
 async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(database, big, monkeypatch) -> None:
