@@ -107,7 +107,8 @@ def binds(filters: Filters) -> dict[str, Any]:
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
-    conditions = [*_metadata(others), *_of_uri(filters), *_groups(filters)]
+    prefixes = filters.uri_prefixes
+    conditions = [*_metadata(others), *_of_uri(filters, prefixes[1:]), *_groups(filters)]
     listed = sorted((one for one in conditions if one.containing), key=lambda one: len(one.containing))[:MAX_LISTS]
     rest = [one for one in conditions if not (one.exact and one in listed)]
     found = {
@@ -117,6 +118,7 @@ def binds(filters: Filters) -> dict[str, Any]:
         "containing": json.dumps(contained) if contained else None,
         **{f"containing_{place}": list(map(json.dumps, one.containing)) for place, one in enumerate(listed, start=1)},
         **_paths(rest),
+        "uri_prefixes": uris.spellings(prefixes[0]) if prefixes else None,
         "created_after": filters.created_after,
         "created_before": filters.created_before,
     }
@@ -226,12 +228,12 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
     if filters.created_before is not None:
         predicates.append(f"$created < {iso_dates.since_1970(filters.created_before)}")
     yield from (_Condition(predicate, part=DOCUMENT) for predicate in predicates)
-    yield from _of_uri(filters)
+    yield from _of_uri(filters, filters.uri_prefixes)
 
 
-def _of_uri(filters: Filters) -> Iterator[_Condition]:
+def _of_uri(filters: Filters, prefixes: Sequence[str]) -> Iterator[_Condition]:
     """The conditions on the URI of a document. File types also match the `filename` in the metadata."""
-    for prefix in filters.uri_prefixes:
+    for prefix in prefixes:
         begins = (f"$uri starts with {json.dumps(spelling)}" for spelling in uris.spellings(prefix))
         yield _Condition(_either(begins), part=DOCUMENT)
     if filters.file_types is not None:

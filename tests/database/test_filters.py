@@ -75,5 +75,11 @@ def test_every_operator_has_its_condition_and_every_bound_its_comparison() -> No
         translation.binds(Filters(metadata={"year": {"$gt": 2020}}))
 
 
+def test_the_beginning_of_the_uri_is_compared_without_a_json_path() -> None:
+    assert translation.binds(Filters(folder="notes"))["uri_prefixes"][0] == "notes/"
+    assert translation.binds(Filters(uri_prefix="notes/a")).keys() == {"uri_prefixes"}
+    assert translation.binds(Filters(folder="notes", uri_prefix="n")).keys() == {"uri_prefixes", "matching_document"}
+
+
 def test_no_operator_is_refused_as_one_of_another_system() -> None:
     assert [name for name in OPERATORS if foreign_filter_operators.advice(name)] == []

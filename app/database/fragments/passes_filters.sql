@@ -6,6 +6,7 @@
 -- :document_ids? uuid[]  ids of documents
 -- :source_ids? uuid[]  ids of sources
 -- :source_names? text[]  names of sources, as they are written and in lower case
+-- :uri_prefixes? text[]  beginnings, with one of which the URI must begin
 -- :containing? jsonb  metadata that must be contained
 -- :containing_1? jsonb[]  metadata of which one must be contained
 -- :containing_2? jsonb[]  the same
@@ -25,6 +26,9 @@
 -- end
 -- if source_names
           AND {{source_name $document}} = ANY (:source_names)
+-- end
+-- if uri_prefixes
+          AND $document.uri ^@ ANY (:uri_prefixes)
 -- end
 -- if containing
           AND $document.metadata @> :containing
