@@ -227,7 +227,7 @@ async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion])
     counts["chunks"] = sum(version.chunks for version in versions)
     counts["embedded"] = sum(stored.embedded for version in versions for stored in version.stored)
     warned = ((version.path, warning) for version in versions for one in version.stored for warning in one.warnings)
-    syncing.warnings |= dict.fromkeys(warned)
+    syncing.warnings |= dict.fromkeys(islice(warned, MAX_FAILURES - len(syncing.warnings)))
 
     async def work(writing: Writing) -> None:
         paths = {document_id: version.path for version in versions for document_id in version.document_ids}
@@ -265,7 +265,7 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     counts = {name: syncing.counts[name] for name in (*COUNTED, *STORED)}
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
-    warnings = [{"path": path, "warning": warning} for path, warning in islice(syncing.warnings, MAX_FAILURES)]
+    warnings = [{"path": path, "warning": warning} for path, warning in syncing.warnings]
     result = {"source_id": str(source_id), **counts, **left_out, "warnings": warnings}
     async with run.db.writing(run.user_id) as writing:
         await writing.hold()
