@@ -49,7 +49,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def _dcg(grades: Sequence[float]) -> float:
-    return sum((2.0 ** max(grade, 0) - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+    return sum((math.exp2(max(grade, 0)) - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
 @dataclass(frozen=True, slots=True)
