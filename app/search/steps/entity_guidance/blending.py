@@ -65,7 +65,10 @@ def link_factor(strength: float) -> float:
 def blend(
     hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: FusionUsed = "convex"
 ) -> list[Hit]:
-    """Returns the hits by final score; `links` are by chunk. Ties are ordered by link, then as in the input."""
+    """Returns the hits by final score; `links` are by chunk.
+
+    Ties are ordered by link, linked ones then by vector score, and last as in the input.
+    """
     scored = [_blend(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
     return sorted(scored, key=_order)
 
@@ -91,8 +94,9 @@ def _blend(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hi
     )
 
 
-def _order(hit: Hit) -> tuple[float, float]:
-    return (-round(hit.candidate.score, 12), -(hit.guidance.strength if hit.guidance else 0.0))
+def _order(hit: Hit) -> tuple[float, float, float]:
+    strength, near = (hit.guidance.strength, hit.candidate.vector_score or 0.0) if hit.guidance else (0.0, 0.0)
+    return -round(hit.candidate.score, 12), -strength, -near
 
 
 def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:

@@ -71,6 +71,12 @@ def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
     assert blending.boost_factor(1, "rrf") == pytest.approx(1.1**0.2)
 
 
+def test_documents_with_equal_links_that_the_search_did_not_find_are_ordered_by_vector_score() -> None:
+    links = {one: Link(one, D, 1.0, 2.0) for one in (A, B)}
+    far, near = hit(A, 0.0, A), Hit(hit(B, 0.0, B).candidate._replace(vector_score=0.4), "medium", ())
+    assert [one.candidate.chunk_id for one in blending.blend([far, near], links, weight=0.5)] == [B, A]
+
+
 def test_the_link_of_a_document_is_to_its_best_entity_weakened_if_it_is_weak() -> None:
     sure, unsure = match(C, 1.0, aboutness=0.8), match(D, 1.0, aboutness=0.4)
     strengths = {C: {A: 4.0}, D: {A: 4.0, B: 2.0}}
