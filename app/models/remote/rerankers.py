@@ -20,7 +20,8 @@ TEI_BATCH = 32
 """Passages that TEI accepts in one request by default."""
 MAX_CHARACTERS = 4_000
 """Most characters of a passage that are sent."""
-_MAX_LOGIT = 500.0
+_MIN_LOGIT, _MAX_LOGIT = -500.0, 20.0
+"""Logits above the largest one give probabilities that round to 1, so that passages would tie."""
 
 
 class HttpReranker:
@@ -83,7 +84,11 @@ class HttpReranker:
 
 
 def probabilities(scores: Sequence[float]) -> list[float]:
-    """The scores unchanged if all lie in 0 to 1; otherwise they are logits, and their sigmoids are returned."""
+    """The scores unchanged if all lie in 0 to 1; otherwise they are logits, and their sigmoids are returned.
+
+    Scores on a larger scale, such as 0 to 100, are divided so that they keep their order.
+    """
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
-    return [1 / (1 + math.exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, score)))) for score in scores]
+    divisor = max(1.0, max(scores) / _MAX_LOGIT)
+    return [1 / (1 + math.exp(-max(_MIN_LOGIT, score / divisor))) for score in scores]

@@ -54,6 +54,8 @@ async def test_logits_become_probabilities_and_probabilities_are_unchanged(provi
     assert found == [pytest.approx(1 / (1 + math.exp(-logit))) for logit in (-2.0, 3.5, 0.5)]
     assert rerankers.probabilities([0, 1, 0.5]) == [0, 1, 0.5]
     assert all(0 <= score <= 1 for score in rerankers.probabilities([1e308, -1e308, 0]))
+    of_a_hundred = [round(score, 12) for score in rerankers.probabilities(range(101))]
+    assert of_a_hundred == sorted(set(of_a_hundred))
 
 
 async def test_long_passages_are_truncated(provider: FakeProvider) -> None:
