@@ -176,6 +176,25 @@ async def test_beginning_and_cancelling_succeed_although_the_answer_to_a_commit_
     assert not await reembed.drop(owning)
 
 
+async def test_dropping_tables_waits_until_a_vacuum_gives_way_and_nobody_waits_for_it(database, owning, owner) -> None:
+    tenant = await _tenant(database)
+    await reembed.begin(owning, NEXT)
+    waits = """
+    SELECT count(*) FROM pg_locks
+    WHERE relation = 'stepwell.embeddings'::regclass AND NOT granted
+      AND waitstart < clock_timestamp() - current_setting('deadlock_timeout')::interval
+    """
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE stepwell.embeddings IN SHARE UPDATE EXCLUSIVE MODE")  # as VACUUM does
+        dropping = asyncio.create_task(reembedding.abandon(owning))
+        while not await owner.fetchval(waits):
+            assert not dropping.done()
+        await tenant.add("Lime mortar.")
+        assert (await tenant.ask("lime")).hits
+    await dropping
+    assert await owner.fetchval("SELECT to_regclass('stepwell.embeddings_next')") is None
+
+
 async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_it(database, owning, owner) -> None:
     tenant = await _tenant(database)
     await reembed.begin(owning, NEXT)

@@ -19,6 +19,12 @@ from app.database.schema import citus, tables
 from app.database.transactions import Database, Reading, SharedTransaction, Transaction, Writing
 from app.database.vectors import VectorValue
 
+STOP_VACUUM = """
+LOCK TABLE stepwell.embeddings, stepwell.entity_vectors, stepwell.chunks, stepwell.entities
+    IN SHARE UPDATE EXCLUSIVE MODE
+"""
+"""An automatic VACUUM of a large graph takes minutes. It gives way to a lock that has waited for it for a second, after
+which Postgres checks for deadlocks. Neither searches nor writers wait for this lock."""
 SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
 """Shorter than the time after which Postgres checks for deadlocks. Searches that queue behind it wait only briefly."""
 _HNSW = ", ".join(f"{name} = {value}" for name, value in tables.HNSW.items())
@@ -200,7 +206,7 @@ async def add_documents(
 async def begin(owner: Database, model: str, dimension: int) -> None:
     """Create the empty tables for another model. Raises Busy while writers or searches keep their locks."""
     async with owner.shared() as connection:
-        await _run(connection, SWITCH_LOCK, *_create(dimension))
+        await _run(connection, STOP_VACUUM, SWITCH_LOCK, *_create(dimension))
         await connection.run_sync(citus.extend)
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
@@ -225,7 +231,7 @@ async def switch(owner: Database) -> bool:
     Writers wait during the search for gaps; searches wait only while tables are renamed. Raises Busy.
     """
     async with owner.shared() as connection:
-        await _run(connection, SWITCH_LOCK, _LOCK_WRITES)
+        await _run(connection, STOP_VACUUM, SWITCH_LOCK, _LOCK_WRITES)
         if await target(connection) is None or await gaps(connection):
             return False
         await _run(connection, _LOCK_ALL, *_switch())
@@ -245,7 +251,7 @@ async def switch(owner: Database) -> bool:
 async def abandon(owner: Database) -> None:
     """Drop the tables of the other model. Raises Busy."""
     async with owner.shared() as connection:
-        await _run(connection, SWITCH_LOCK, _LOCK_ALL, *_DROP)
+        await _run(connection, STOP_VACUUM, SWITCH_LOCK, _LOCK_ALL, *_DROP)
         await connection.execute(sa.delete(tables.embedding_target))
 
 
