@@ -29,5 +29,5 @@ MAX_PATH, MAX_GLOBS, MAX_GLOB, MAX_SOURCE_NAME = 4_096, 50, 500, 200
 """Characters of the path of a source, number and characters of its patterns, and characters of its name."""
 MAX_ENTITY_NAME, MAX_ENTITY_TYPE = 200, 40
 """Characters of an entity's name and type."""
-MAX_ALIASES, MAX_FACTS, MAX_MERGED = 50, 200, 50
-"""Other names and facts of an entity, and entities that are merged at once."""
+MAX_ALIASES, MAX_FACTS, MAX_MERGED, MAX_ENTITIES = 50, 200, 50, 10_000
+"""Other names and facts of an entity, and entities that are merged, and stored, at once."""

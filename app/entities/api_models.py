@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
 from app import enums, errors, limits
-from app.entities.bulk_upsert import MAX_LINES, Line, LineResult
+from app.entities.bulk_upsert import Line, LineResult
 from app.entities.types import EntityDraft
 from app.enums import EntityOrigin, EntityStatus, MentionKind
 from app.http.responses import Response, ShownUri
@@ -228,10 +228,10 @@ class Lines:
 def read_lines(raw: bytes) -> Lines:
     """Read lines of JSON (UTF-8), each as strictly as a separate body. Empty lines are skipped.
 
-    Raises BadRequest if there are more than MAX_LINES lines.
+    Raises BadRequest if there are more than MAX_ENTITIES lines.
     """
-    if raw.rstrip(b"\n").count(b"\n") >= MAX_LINES:
-        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")
+    if raw.rstrip(b"\n").count(b"\n") >= limits.MAX_ENTITIES:
+        raise errors.BadRequest(f"Send at most {limits.MAX_ENTITIES:,} lines at once.", field="body")
     sound: list[Line] = []
     refused: list[UpsertLineResult] = []
     for number, line in enumerate(raw.split(b"\n"), 1):

@@ -28,8 +28,6 @@ from app.query import model_replacement
 from app.text.names import gazetteer
 from app.text.names.names import Name
 
-MAX_LINES = 10_000
-"""Most lines of a request."""
 EXTRACTED_ID = "This is the id of an entity that is found in documents: choose another one, such as a random UUID."
 NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
 

@@ -13,7 +13,6 @@ from rich.table import Table
 from app import enums, errors, limits
 from app.cli import client_options, options, terminal
 from app.cli.client import PAGE, Answer, Client
-from app.entities.bulk_upsert import MAX_LINES
 from app.enums import EntityStatus
 from app.text import uris
 
@@ -34,8 +33,8 @@ def bring(
     except OSError as error:
         raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
     lines, found = content.rstrip(b"\n").split(b"\n"), list[Answer]()
-    for start in range(0, len(lines), MAX_LINES):
-        part = b"\n".join(lines[start : start + MAX_LINES])
+    for start in range(0, len(lines), limits.MAX_ENTITIES):
+        part = b"\n".join(lines[start : start + limits.MAX_ENTITIES])
         answer = client.send("POST", "/entities/bulk", content=part, headers={"Content-Type": "application/x-ndjson"})
         found += [{**line, "line": line["line"] + start} for line in answer["lines"]]
     client.backend.finish_jobs()

@@ -8,7 +8,7 @@ from typing import Any
 import harness
 import pytest
 
-from app.entities.bulk_upsert import MAX_LINES
+from app.limits import MAX_ENTITIES
 
 Stepwell = Callable[..., Any]
 LINES = [
@@ -48,11 +48,11 @@ def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_the
 
 
 def test_a_refused_line_of_a_long_file_is_reported_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
-    file.write_text(file.read_text(encoding="utf-8") + "\n" * MAX_LINES + '{"type": "person"}', encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8") + "\n" * MAX_ENTITIES + '{"type": "person"}', encoding="utf-8")
     ran = stepwell("entities", "import", file, "--user", harness.new_user())
     assert ran.code == 1
     assert "2 added, 0 updated, 0 unchanged, 1 refused" in ran.out
-    assert f"line {MAX_LINES + 2}" in ran.err
+    assert f"line {MAX_ENTITIES + 2}" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
 
 
 async def test_the_uncalibrated_probabilities_are_fitted_whatever_is_stored(notes: Tenant) -> None:
-    named = {"howto/reset-gannet.md": 1}
+    named = {"reset-gannet.md": 1}
     judged = Judgements([JudgedQuestion(str(n), f"{text} {n}", named) for n in range(2) for text in QUESTIONS])
     fresh = await calibration.fit_user(judged, notes.user_id, notes.services())
     await calibrations.put(notes.user_id, STORED, db=notes.db)

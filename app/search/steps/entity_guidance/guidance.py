@@ -173,8 +173,9 @@ async def _guide(
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    legs = request.weights
-    absent = query_aboutness.absent_share(chosen, search.result.terms) * legs.text / (legs.text + legs.vector)
+    legs, absent = request.weights, 0.0
+    if search.context.services.db.audience is None:  # the idf is that of all documents
+        absent = query_aboutness.absent_share(chosen, search.result.terms) * legs.text / (legs.text + legs.vector)
     weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha, absent=absent)
     weight *= query_aboutness.agreement(applied.matches)
     linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
