@@ -58,7 +58,7 @@ async def run_forever(services: Services) -> None:
 class _Watch:
     """The folders of the watched sources by user and id, and when a job was last queued for each.
 
-    `changed` has the sources with events after that.
+    `changed` has the sources with events after that, `existing` the folders that existed then.
     """
 
     db: Database
@@ -66,6 +66,7 @@ class _Watch:
     listed: dict[tuple[str, UUID], Path] = field(default_factory=dict)
     queued: dict[tuple[str, UUID], float] = field(default_factory=dict)
     changed: set[tuple[str, UUID]] = field(default_factory=set)
+    existing: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
     async def follow(self) -> bool:
         """Queue jobs after events and in intervals, until other folders are to be watched; False if none exists.
@@ -85,9 +86,7 @@ class _Watch:
         )
         async for changes in events:
             self.note({folder for _change, path in changes for folder in (Path(path), *Path(path).parents)})
-            now = await self.queue_due()
-            if watched != now:
-                self.note({folder for folder in watched if watched[folder] != now.get(folder)})
+            if watched != await self.queue_due():
                 return True
         return False
 
@@ -105,6 +104,8 @@ class _Watch:
         self.listed = {(user_id, source_id): Path(folder) for user_id, source_id, folder in rows}
         self.queued = {source: at for source, at in self.queued.items() if source in self.listed}
         self.changed &= self.listed.keys()
+        before, self.existing = self.existing, await asyncio.to_thread(_existing, self.listed.values())
+        self.note({folder for folder, state in self.existing.items() if state != before.get(folder)})
         now = time.monotonic()
         for source in self.listed:
             pause_s = PAUSE_S if source in self.changed else self.interval_s
@@ -114,7 +115,7 @@ class _Watch:
                     await sources.sync(source_id, user_id, db=self.db)
                 self.queued[source] = now
                 self.changed.discard(source)
-        return await asyncio.to_thread(_existing, self.listed.values())
+        return self.existing
 
 
 def is_relevant(_change: Change, path: str) -> bool:

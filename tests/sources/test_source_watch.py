@@ -105,6 +105,18 @@ async def test_changes_soon_after_a_job_wait_for_the_end_of_the_pause(tenant, fo
     assert jobs == [2, 2, 3]
 
 
+async def test_a_folder_that_was_missing_is_compared_when_it_is_back(tenant, folder, monkeypatch) -> None:
+    monkeypatch.setattr(source_watch, "PAUSE_S", 0)
+    await source_folder.stored_source(tenant, folder := folder / "deep", watch=True)
+    watch, jobs = source_watch._Watch(tenant.db, 10_000), []
+    for change in (lambda _folder: None, source_folder.moved_away, source_folder.make_empty):
+        await source_folder.work(tenant)
+        change(folder)
+        await watch.queue_due()
+        jobs.append(len(await job_operations.page(tenant.user_id, db=tenant.db, limit=9)))
+    assert jobs == [2, 2, 3]
+
+
 async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant, folder: Path) -> None:
     added = await source_folder.add(tenant, folder, watch=True)
     watch = source_watch._Watch(tenant.db, 1.0)
