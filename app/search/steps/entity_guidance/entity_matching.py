@@ -189,14 +189,15 @@ async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
     for name in found:
         for key in (name.key, *name.others):
             exact.setdefault(key, []).append((name.start, name.end))
-    named = frozenset(index for name in found for index in range(name.start, name.end))
-    taken, similar = set(named), dict[str, _SimilarName]()
+    taken = {index for name in found for index in range(name.start, name.end)}
+    similar: dict[str, _SimilarName] = {}
     fuzzy = await user_names.fuzzy_index()
     for match in (await offload.run(user_names.comparison_cost(query.words), fuzzy.within, text))[:MAX_SIMILAR_NAMES]:
-        words, places = query.words[match.start : match.end], range(match.start, match.end)
-        if match.key not in exact and not named.issuperset(places) and fuzzy_names.is_misspelling(words, match.key):
+        words = query.words[match.start : match.end]
+        is_inside = any(name.start <= match.start and match.end <= name.end for name in found)
+        if not is_inside and match.key not in exact and fuzzy_names.is_misspelling(words, match.key):
             similar[match.key] = _SimilarName((match.start, match.end), " ".join(words), match.similarity)
-            taken.update(places)
+            taken |= set(range(match.start, match.end))
     parts = await user_names.parts()
     for index, word in enumerate(query.words):
         for key in parts.get(word, ())[:MAX_SIMILAR_NAMES] if index not in taken else ():

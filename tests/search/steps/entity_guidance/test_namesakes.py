@@ -156,3 +156,10 @@ async def test_a_name_inside_a_longer_name_is_no_name_of_the_query(tenant: Tenan
     listed = await entity_search.run(EntitySearchRequest(query="Porto Alegre"), tenant.user_id, tenant.services())
     answer = await asked(tenant, "which wine does Porto Alegre sell?")
     assert [one.name for one in listed.entities] == [one.name for one in answer.entities] == ["Porto Alegre"]
+
+
+async def test_a_misspelt_name_is_found_where_each_of_its_words_is_another_name(tenant: Tenant) -> None:
+    await tenant.add("# Ships\n\nShips sail to Santa Cruz.", "a")
+    await linking.add_entities(tenant, *(EntityDraft("place", name) for name in ("Santa Cruz", "Sant", "Cruz")))
+    answer = await asked(tenant, "which ships sail to Sant Cruz?")
+    assert {one.name for one in answer.entities} == {"Santa Cruz", "Sant", "Cruz"}
