@@ -215,12 +215,13 @@ def _judgements(folder: Path) -> dict[str, dict[str, float]]:
         query, *columns = line.split("\t")
         try:
             document, grade = columns[-2], float(columns[-1])
-            if not abs(grade) < GRADE_LIMIT:
-                raise ValueError(columns[-1])
         except (ValueError, IndexError) as error:
             if number == 1:
                 continue
             raise errors.BadRequest(f"Line {number} is not query, document, relevance.", field=path.name) from error
+        if not abs(grade) < GRADE_LIMIT:
+            message = f"Line {number} has the relevance {columns[-1]}: send a number below {GRADE_LIMIT:,}."
+            raise errors.BadRequest(message, field=path.name)
         judged[query][uris.compose(document)] = grade
     return dict(judged)
 

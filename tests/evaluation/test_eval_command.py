@@ -93,7 +93,11 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     assert stepwell("eval", tmp_path, "--wrong", tmp_path / "other", "--json").json["answerable"]["count"] == 3
     refused = stepwell("eval", tmp_path, "--mode", "two_pass", "--ranking", '{"hierarchy": "off"}')
     assert (refused.code, "guidance" in refused.err) == (2, True)
-    for judgements, said in (("q1\td1\t1\nq1\td2\tmuch\n", "Line 2"), ("Q1\td1\t1\n", "No question has a relevant")):
+    for judgements, said in (
+        ("q1\td1\t1\nq1\td2\tmuch\n", "Line 2"),
+        ("q1\td1\t5000\nq1\td2\t1\n", "Line 1 has the relevance 5000"),
+        ("Q1\td1\t1\n", "No question has a relevant"),
+    ):
         (tmp_path / "qrels.tsv").write_text(judgements, encoding="utf-8")
         broken = stepwell("eval", tmp_path)
         assert (broken.code, said in broken.err) == (2, True)
