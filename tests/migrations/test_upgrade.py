@@ -136,6 +136,32 @@ SELECT 'ida', lexeme, '00000000-0000-0000-0000-000000000001' FROM unnest(ARRAY['
 """
 
 
+async def test_0055_gives_teams_the_new_ids_of_members_from_documents(populated, owner) -> None:
+    await _upgrade(populated, "0054")
+    former, other = (names.Name(key, "").entity_id for key in ("łukasz zal", "søren"))
+    await owner.execute(TEAM, former, other)
+    await _upgrade(populated)
+    members = await owner.fetch("SELECT member_id FROM stepwell.entity_members WHERE user_id = 'ole'")
+    assert {row["member_id"] for row in members} == {names.Name("lukasz zal", "").entity_id, other}
+
+
+TEAM = """
+WITH tenant AS (INSERT INTO stepwell.tenants (user_id) VALUES ('ole')),
+those AS (
+    INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin)
+    VALUES ('ole', '00000000-0000-0000-0000-000000000001', 'team', 'Film', 'user'),
+           ('ole', $1, 'person', 'Łukasz Żal', 'metadata'), ('ole', $2, 'person', 'Søren', 'user')
+),
+named AS (
+    INSERT INTO stepwell.entity_names (user_id, entity_id, name, name_key)
+    VALUES ('ole', $1, 'Łukasz Żal', convert_to('łukasz zal', 'UTF8')),
+           ('ole', $2, 'Søren', convert_to('søren', 'UTF8'))
+)
+INSERT INTO stepwell.entity_members (user_id, entity_id, member_id)
+SELECT 'ole', '00000000-0000-0000-0000-000000000001', member FROM unnest(ARRAY[$1, $2]) AS member
+"""
+
+
 async def test_an_upgraded_database_is_accepted_and_searched(populated, owner, service) -> None:
     matches = [tuple(row) for row in await owner.fetch(MATCHES)]
     assert {(user, kind) for user, kind, _ in matches} >= {("ana", "howto"), ("ana", "products"), ("bob", None)}
