@@ -173,9 +173,10 @@ async def _guide(
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    legs, absent = request.weights, 0.0
+    legs, absent = search.result.weights, 0.0
     if search.context.services.db.audience is None:  # the idf is that of all documents
-        absent = query_aboutness.absent_share(chosen, search.result.terms) * legs.text / (legs.text + legs.vector)
+        absent = query_aboutness.absent_share(chosen, search.result.terms)
+    absent *= legs.text / ((legs.text + legs.vector) or 1.0)
     weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha, absent=absent)
     weight *= query_aboutness.agreement(applied.matches)
     linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})

@@ -17,6 +17,7 @@ from app.entities import operations as entities
 from app.entities.types import EntityDraft
 from app.search.steps.entity_guidance import blending
 from app.search.steps.entity_guidance.entity_matching import EntityCache
+from benchmarks.fake_embedder import FakeEmbedder
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",
@@ -82,6 +83,10 @@ async def test_scores_of_words_count_less_if_no_document_contains_the_name(notes
     await linking.refresh(notes)
     answer = await asked(notes, "what did Zubieta do with the batteries?")
     assert set(uris(answer)[:2]) == {"ana-1", "ana-2"}
+    notes.embedder = FakeEmbedder(dimension=notes.embedder.model.dimension, failing=True)
+    by_words = await asked(notes, "what did Zubieta do with the batteries?")
+    weights = [explained(one)["pass2"]["weight"] for one in (answer, by_words)]
+    assert weights[0] + 0.1 < weights[1], "without vectors the text leg has the whole weight"
 
 
 async def test_a_word_of_the_documents_is_not_a_misspelt_name(notes: Tenant) -> None:
