@@ -55,7 +55,7 @@ def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool, had
     An empty folder that had files is unavailable too: it is what is left of the folder of a disk that is not mounted.
     """
     is_readable = os.path.realpath(folder) == str(folder) and os.access(folder, os.R_OK | os.X_OK)
-    if not is_readable or not os.path.isdir(folder) or (had_files and not os.listdir(folder)):
+    if not is_readable or not os.path.isdir(folder) or (had_files and _is_empty(folder)):
         raise errors.Conflict(
             "The folder of the source is missing or empty, cannot be read, or has been replaced by a symbolic link. "
             "If its files were deleted on purpose, delete the source.",
@@ -94,6 +94,12 @@ def head(folder: Path, path: str, size: int) -> bytes:
         return os.read(descriptor, size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     finally:
         os.close(descriptor)
+
+
+def _is_empty(folder: Path) -> bool:
+    """Whether a folder has no entries. It reads only the first one, because it runs on the event loop."""
+    with os.scandir(folder) as entries:
+        return next(entries, None) is None
 
 
 def _open(folder: Path, path: str) -> int:
