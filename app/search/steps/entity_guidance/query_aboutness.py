@@ -178,8 +178,9 @@ def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
 def absent_share(matches: Iterable[EntityMatch], terms: Sequence[Term]) -> float:
     """Returns the share of the query's idf that words of these entities' names have that no document contains."""
     words = [word for match in matches if match.matched_by == "name" for word in match.use.words]
-    absent = sum(term.idf * term.times for term in absent_terms(terms) if _is_of(words, term))
-    return absent / sum(term.idf * term.times for term in terms if not term.is_alternative) if absent else 0.0
+    own = [term for term in terms if not term.is_alternative]
+    absent = sum(term.idf * term.times for term in absent_terms(own) if _is_of(words, term))
+    return absent / sum(term.idf * term.times for term in own) if absent else 0.0
 
 
 def _is_of(words: Sequence[str], term: Term) -> bool:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from app.query.search_types import Candidate, EntityMatch, Hit, Link
+from app.query.search_types import Candidate, EntityMatch, Hit, Link, Term
 from app.search.steps.entity_guidance import blending, entity_match_scores, query_aboutness
 from app.search.steps.entity_guidance.query_aboutness import Evidence
 from app.text.names.name_uses_in_queries import NameUse
@@ -60,6 +60,14 @@ def test_the_fallback_reason_depends_on_the_best_score_and_the_spread_of_a_full_
     assert entity_match_scores.fallback_reason(named, threshold=0.5, limit=5) is None, "five names in one query"
     assert entity_match_scores.fallback_reason(flat, threshold=0.5, limit=5) == "too_broad"
     assert entity_match_scores.fallback_reason(flat[:4], threshold=0.5, limit=5) is None
+
+
+def test_the_share_of_an_absent_name_is_at_most_1_with_synonyms_of_it() -> None:
+    named = [match(A, 1.0, use=NameUse("word", ("zubieta",)))]
+    synonyms = [Term(f"zubiet{end}", 0, 5.0, 0.5, is_added=True, is_alternative=True) for end in ("", "an", "as")]
+    assert query_aboutness.absent_share(named, [Term("zubieta", 0, 5.0), *synonyms]) == 1.0
+    most = [match(A, 1.0, aboutness=step / 997) for step in range(1, 997)]
+    assert max(blending.weight([one], alpha=0.5, absent=1.0) for one in most) == 1.0
 
 
 def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
