@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,19 +141,25 @@ def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
 
 @contextmanager
 def lost_commit(number: int) -> Iterator[Callable[[], bool]]:
-    """The answer to one COMMIT, by number, is lost with its connection; yields whether it has been."""
+    """The answer to one COMMIT of this task, by number, is lost with its connection; yields whether it has been.
+
+    Services of other tests may commit at the same time.
+    """
     commit, count = Connection.run, 0
+    of_this_task = ContextVar("of_this_task", default=False)
 
     async def lose(connection: Connection, command: str) -> None:
         nonlocal count
         await commit(connection, command)
-        count += command == "COMMIT"
-        if command == "COMMIT" and count == number:
+        counts = command == "COMMIT" and of_this_task.get()
+        count += counts
+        if counts and count == number:
             await connection.invalidate()
             raise ConnectionResetError
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Connection, "run", lose)
+        of_this_task.set(True)
         yield lambda: count >= number
 
 
