@@ -33,7 +33,7 @@ def weight(matches: Iterable[EntityMatch], *, alpha: float, absent: float = 0.0)
     `absent` is the share of the query's idf that no document can match: the scores of documents count that much less.
     """
     whole = (1 - alpha) * max((match.aboutness or 0.0 for match in matches), default=0.0)
-    return min(1.0, whole / (1 - absent * (1 - whole))) if whole else 0.0
+    return whole / (whole + (1 - absent) * (1 - whole)) if whole else 0.0
 
 
 def links(

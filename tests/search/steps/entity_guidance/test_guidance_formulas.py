@@ -100,6 +100,7 @@ def test_the_weight_of_parents_is_the_largest_aboutness_times_the_rest_of_alpha(
     )
     assert blending.weight([match(C, 1.0, aboutness=0.8)], alpha=0.5, absent=0.5) == pytest.approx(0.4 / 0.7)
     assert blending.weight([match(C, 1.0, aboutness=0.8)], alpha=1.0, absent=1.0) == 0.0
+    assert blending.weight([match(C, 1.0, aboutness=0.4)], alpha=1 - 2**-53, absent=1.0) == 1.0
     assert blending.weight([], alpha=0.5) == 0.0
 
 
