@@ -153,4 +153,4 @@ def _store_and_search(client: httpx.Client) -> None:
 
 def test_the_most_groups_do_not_hold_the_event_loop(address: Any) -> None:
     costliest = fuzz_service.costliest(address.service_dsn, _store_and_search)
-    assert costliest["ms"] <= fuzz_service.MOST_MS, costliest["stack"]
+    assert costliest["ms"] <= costliest["most_ms"], costliest["stack"]
