@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -62,6 +63,11 @@ def left(app: FastAPI) -> dict[str, int]:
     return {**found, "connections": app.state.services.db.in_use(), "files": files}
 
 
+def left_since(app: FastAPI, before: dict[str, int]) -> dict[str, int]:
+    """What is in use more than before."""
+    return {kind: count for kind, count in left(app).items() if count > before[kind]}
+
+
 def _target(descriptor: str) -> str:
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")
@@ -98,6 +104,8 @@ async def test_a_request_that_is_cancelled_anywhere_leaves_nothing(
             await work
 
         await asyncio.gather(asyncio.create_task(run()), return_exceptions=True)
-        await until(lambda: all(left(app)[kind] <= count for kind, count in before.items()))
+        with suppress(TimeoutError):
+            await until(lambda: not left_since(app, before))
+        assert not left_since(app, before), f"cancelled at {point}"
         waits = cancelled.waits
     assert point > 3
