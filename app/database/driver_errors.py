@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,6 @@ import asyncpg
 from sqlalchemy import exc
 
 from app import errors
-
-log = logging.getLogger(__name__)
 
 UNREACHABLE = (
     ConnectionError,
@@ -136,7 +133,6 @@ def translate(error: BaseException, *, read_only: bool) -> BaseException:
                 said = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause
                 return kind(message.format(summary(said)))
     if (isinstance(error, exc.DBAPIError) and error.connection_invalidated) or isinstance(cause, UNREACHABLE):
-        log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
         return errors.ConnectionLost("The database cannot be reached; try again shortly.")
     return error
 

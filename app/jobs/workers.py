@@ -184,6 +184,8 @@ async def _run_queue(services: Services, kinds: Sequence[JobKind]) -> None:
                 log.info("job done", extra={"action": "job_done", "kind": ran[0], "count": ran[1]})
         except errors.ReadOnly:
             await wait_until_writable(services.db)
+        except errors.ConnectionLost:
+            pass  # the pool logs an outage once
         except errors.StepwellError as error:
             log.warning("job postponed: %s", error.code, extra={"action": "job_postponed"})
         except Exception:

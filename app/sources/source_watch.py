@@ -45,6 +45,8 @@ async def run_forever(services: Services) -> None:
         try:
             while await watch.follow():  # at once, because no event of the meantime is received
                 pass
+        except errors.ConnectionLost:
+            pass  # the pool logs an outage once
         except errors.StepwellError as error:
             log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})
         except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders

@@ -52,7 +52,8 @@ async def test_a_server_that_cannot_be_restarted_is_unavailable(tmp_path, monkey
                 pass
 
 
-async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server) -> None:
+async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server, caplog) -> None:
+    caplog.set_level("INFO", "app.database.pools")
     async with _serving(own_server) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
         await own_server.stop()
@@ -74,6 +75,8 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
 
         await until(ready)
         await until(lambda: database.in_use() == 0)
+    logged = [record.action for record in caplog.records if record.name == "app.database.pools"]
+    assert logged == ["database_lost", "database_reached"]
 
 
 async def test_a_start_waits_for_a_database_that_is_not_available_yet(own_server) -> None:
