@@ -113,6 +113,7 @@ class CountedSource(StoredSource):
     files: int = Field(description="Files that are stored.")
     documents: int = Field(description="Documents of these files.")
     failed: int = Field(description="Files that could not be stored as they are.")
+    error: str | None = Field(description="Code of the error of the latest job, such as `source_unavailable`.")
     failures: list[SourceFailure] | None = Field(
         None, description="The first 200 failed files with their reasons; null in a listing."
     )

@@ -73,7 +73,7 @@ def listed(client: Client, as_json: options.AsJson = False) -> None:
         globs = " ".join(glob for glob in one["globs"] if glob not in EVERYTHING)
         shown = terminal.cell(one["name"], f"{one['path']} {globs}".strip(), identity=one["source_id"])
         failed = f"{one['failed']} failed" if one["failed"] else None
-        synced = terminal.cell(terminal.moment(one["synced_at"]), "watched" if one["watch"] else None)
+        synced = terminal.cell(terminal.moment(one["synced_at"]), one["error"], "watched" if one["watch"] else None)
         table.add_row(shown, terminal.cell(str(one["files"]), failed), str(one["documents"]), synced)
     terminal.print_table(table)
 

@@ -63,6 +63,7 @@ TABLES = (sources, source_files)
 _s = sources.c
 _f = source_files.c
 _d = documents.c
+_j = tables.jobs.c
 
 
 async def add(db: Writing, draft: SourceDraft) -> UUID:
@@ -103,10 +104,12 @@ async def page(
     """The user's sources, or one of them, with their numbers, newest first, continuing after the position `after`."""
     files = sa.select(sa.func.count()).where(_f.user_id == db.user_id, _f.source_id == _s.source_id)
     documents = sa.select(sa.func.count()).where(_d.user_id == db.user_id, _d.source_id == _s.source_id)
+    error = sa.select(_j.error).where(_j.user_id == db.user_id, _j.job_id == _s.job_id)
     numbers = {
         "files": files.where(_f.content_hash.is_not(None)),
         "failed": files.where(_f.error.is_not(None)),
         "documents": documents,
+        "error": error.where(sa.literal(db.restriction is None)),
     }
     counts = (number.correlate(sources).scalar_subquery().label(name) for name, number in numbers.items())
     query = sa.select(sources, *counts).where(_s.user_id == db.user_id)

@@ -66,7 +66,8 @@ class Source:
     """A stored source with the latest job that synchronises it, and the result of the latest one that is done.
 
     `files`, `failed` and `documents` count its stored files, the files that could not be stored, and its documents;
-    they are 0 if nothing was counted. `failures` has the first files that could not be stored.
+    they are 0 if nothing was counted. `failures` has the first files that could not be stored. `error` is the code of
+    the latest job's error, if it did not succeed.
     """
 
     source_id: UUID
@@ -79,6 +80,7 @@ class Source:
     failed: int = 0
     documents: int = 0
     failures: Sequence[FileFailure] | None = None
+    error: str | None = None
 
     @property
     def name(self) -> str:

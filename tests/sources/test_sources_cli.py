@@ -29,7 +29,9 @@ async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or
     failed = await remote("sources", "sync", added.json["source_id"])
     assert (failed.code, [line for line in failed.err.splitlines() if "bad.md" in line] != []) == (1, True)
     (folder / "bad.md").unlink()
-    assert added.json["source_id"] in (await remote("sources", "list")).out
+    listed = (await remote("sources", "list")).out
+    assert added.json["source_id"] in listed
+    assert "provider_unavailable" not in listed
     jobs = (await remote("jobs", "list", "--limit", 3, "--json")).json
     assert {job["kind"] for job in jobs} >= {"sync_source"}
     assert (await remote("jobs", "show", jobs[0]["job_id"], "--json")).json["job_id"] == jobs[0]["job_id"]
@@ -38,6 +40,7 @@ async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or
     postponed = await remote("sources", "sync", folder)
     assert (postponed.code, postponed.out) == (1, "")
     assert "The job failed: provider_unavailable. The service tries again at " in postponed.err
+    assert "provider_unavailable" in (await remote("sources", "list")).out
     outside = await remote("sources", "add", "/", "--json")
     assert (outside.code, outside.json["error"]["code"]) == (1, "folder_not_allowed")
     for command in (("sync", "none"), ("remove", "none", "--yes")):

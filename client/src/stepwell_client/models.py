@@ -306,6 +306,7 @@ class Source(BareSource):
     files: int
     documents: int
     failed: int
+    error: str | None = None
     failures: list[SourceFailure] | None = None
 
 
