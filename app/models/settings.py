@@ -67,8 +67,8 @@ class ProviderSettings(BaseSettings):
     model that is downloaded once from the Hugging Face hub; onnx: a model in a folder on this machine; openai: any
     compatible endpoint; tei: text-embeddings-inference."""
     embedder_url: str | None = None
-    """URL of the embedding model; for openai and gemini with the version (`…/v1`); unset: the provider's default, if it
-    has one."""
+    """URL of the embedding model; for openai with the version (`…/v1`), for gemini without; unset: the provider's
+    default, if it has one."""
     embedder_model: str | None = None
     """Name of the embedding model, for onnx its folder, for hub a name such as `BAAI/bge-small-en-v1.5`; unset: the
     provider's default, if it has one."""
@@ -93,8 +93,8 @@ class ProviderSettings(BaseSettings):
     llm: Literal["none", "gemini", "openai", "ollama"] = "none"
     """Language model that proposes terms for a further hop; none: stored names and statistics are used."""
     llm_url: str | None = None
-    """URL of the language model; required for openai (any compatible endpoint), with the version for gemini; ollama has
-    a local default."""
+    """URL of the language model; required for openai (any compatible endpoint), without the version for gemini; ollama
+    has a local default."""
     llm_model: str | None = None
     """Name of the language model; Gemini and Ollama have a default."""
     llm_api_key: SecretStr | None = None

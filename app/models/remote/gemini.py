@@ -14,7 +14,7 @@ from app.enums import Vector
 from app.models import protocols, remote_calls, unit_vectors
 from app.models.remote import endpoint
 from app.models.remote.prompted_llm import PromptedLlm, Task
-from app.models.remote_calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
+from app.models.remote_calls import CallTimes, ProviderModel, RemoteCalls
 
 MODEL = "gemini-2.5-flash-lite"
 BATCH = 100
@@ -28,7 +28,7 @@ class GeminiLlm(PromptedLlm):
         self, *, api_key: str, model: str = MODEL, url: str | None = None, times: CallTimes = CallTimes(4.0)
     ) -> None:
         super().__init__("gemini", model, times)
-        self._client = _client(api_key, url, times.query_s)
+        self._client = _client(api_key, url)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -41,7 +41,6 @@ class GeminiLlm(PromptedLlm):
             response_json_schema=task.schema,
             temperature=0.0,
             max_output_tokens=task.max_tokens,
-            http_options=types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000)) if bulk else None,
         )
         with _translate_errors():
             models = self._client.aio.models
@@ -54,7 +53,7 @@ class GeminiEmbedder:
 
     def __init__(self, model: protocols.EmbeddingModel, *, api_key: str, url: str | None, times: CallTimes) -> None:
         self.model = model
-        self._client = _client(api_key, url, BULK_ATTEMPT_S)
+        self._client = _client(api_key, url)
         self.calls = RemoteCalls(ProviderModel("embedder", "gemini", model.name), times)
 
     async def embed_query(self, text: str) -> Vector:
@@ -84,9 +83,9 @@ class GeminiEmbedder:
         return unit_vectors.read_vectors(found, count=len(texts), dimension=self.model.dimension)
 
 
-def _client(api_key: str, url: str | None, seconds: float) -> genai.Client:
-    options = types.HttpOptions(base_url=url, timeout=int(seconds * 1000))
-    return genai.Client(api_key=api_key, vertexai=False, http_options=options)
+def _client(api_key: str, url: str | None) -> genai.Client:
+    # No timeout: the package would send it as the server's deadline, and Gemini refuses one of less than 10 seconds.
+    return genai.Client(api_key=api_key, vertexai=False, http_options=types.HttpOptions(base_url=url))
 
 
 @contextmanager

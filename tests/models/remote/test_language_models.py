@@ -138,10 +138,11 @@ async def test_a_request_that_is_refused_with_all_options_left_out_is_a_provider
 
 
 async def test_gemini_proposes_terms_and_names_entities_under_a_schema(provider: FakeProvider) -> None:
-    """Entities may take longer than a query."""
+    """Entities may take longer than a query. Gemini refuses a request that sets the server a deadline below 10 s."""
     provider.gemini(GOOD)
     llm = GeminiLlm(api_key="key", url=provider.url)
     assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada", "notes"]
+    assert "x-server-timeout" not in provider.received_headers
     await llm.aclose()
     provider.gemini(f'{{"entities": {ENTITIES}}}')
     provider.delay_s = 0.2
