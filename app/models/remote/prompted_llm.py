@@ -127,7 +127,7 @@ class PromptedLlm(ABC):
 def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
     """The system message, and the user message with the delimited data."""
     nonce = secrets.token_hex(8)
-    data = json.dumps(content, ensure_ascii=True).replace("<", "\\u003c").replace(">", "\\u003e")
+    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
     return task.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"
 
 
