@@ -25,7 +25,7 @@ def _options(kind: Kind, task: Task) -> tuple[dict[str, Any], ...]:
         return {"stream": False, "format": task.schema, "options": generated}, {"stream": False}
     as_json = {"response_format": {"type": "json_object"}}
     limited = {"temperature": 0, "max_tokens": task.max_tokens}
-    return {**limited, **as_json}, limited, {"max_completion_tokens": task.reasoning_tokens, **as_json}, {}
+    return {**limited, **as_json}, limited, {"max_completion_tokens": task.max_tokens, **as_json}, {}
 
 
 class ChatLlm(PromptedLlm):

@@ -20,10 +20,8 @@ from app.models.remote_calls import CallTimes, ProviderModel, RemoteCalls
 
 MAX_CHARACTERS = 20_000
 """Longest answer that is read."""
-MAX_TOKENS, MAX_REASONING_TOKENS = 300, 2_000
-"""Tokens of an answer; the second number is for a model that reasons before it answers."""
-MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS = 1_500, 4_000
-"""The same for an answer with entities."""
+MAX_TOKENS, MAX_ENTITY_TOKENS = 2_000, 4_000
+"""Most tokens of an answer, and of one with entities. Many models reason first, and that counts."""
 MAX_ATTEMPTS = 50
 """Places in an answer at which JSON is looked for."""
 NOT_ANSWERED = "The language model did not answer with the requested JSON."
@@ -76,16 +74,12 @@ ENTITY_TASK = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a model is asked: the messages, the schema of its answer, and how many tokens it may generate.
-
-    `reasoning_tokens` is the number for a model that reasons before it answers.
-    """
+    """What a model is asked: the messages, the schema of its answer, and how many tokens it may generate."""
 
     system: str
     user: str
     schema: dict[str, Any]
     max_tokens: int
-    reasoning_tokens: int
 
 
 class PromptedLlm(ABC):
@@ -98,7 +92,7 @@ class PromptedLlm(ABC):
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose terms and questions: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
-        task = Task(*delimited, SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
+        task = Task(*delimited, SCHEMA, MAX_TOKENS)
         for value in _values(await self.calls.query(lambda: self._answer(task, bulk=False))):
             if isinstance(value, list) and all(isinstance(term, str) for term in value):
                 return Proposal(value)
@@ -111,7 +105,7 @@ class PromptedLlm(ABC):
     async def entities(self, text: str) -> list[object]:
         """Name the entities in a text: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(ENTITY_TASK, {"text": text})
-        task = Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS)
+        task = Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS)
         for value in _values(await self.calls.bulk(lambda: self._answer(task, bulk=True))):
             if isinstance(value, dict) and isinstance(found := value.get("entities"), list):
                 return found

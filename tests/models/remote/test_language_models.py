@@ -33,8 +33,12 @@ async def llm(provider: FakeProvider) -> AsyncIterator[ChatLlm]:
 @pytest.mark.parametrize(
     ("kind", "path", "own"),
     [
-        ("openai", "/v1/chat/completions", {"response_format": {"type": "json_object"}}),
-        ("ollama", "/v1/api/chat", {"format": prompted_llm.SCHEMA, "stream": False}),
+        ("openai", "/v1/chat/completions", {"response_format": {"type": "json_object"}, "max_tokens": 2_000}),
+        (
+            "ollama",
+            "/v1/api/chat",
+            {"format": prompted_llm.SCHEMA, "stream": False, "options": {"temperature": 0, "num_predict": 2_000}},
+        ),
     ],
 )
 async def test_terms_are_proposed_in_json(provider: FakeProvider, kind: Kind, path: str, own: dict[str, Any]) -> None:
@@ -153,7 +157,7 @@ async def test_gemini_proposes_terms_and_names_entities_under_a_schema(provider:
     configs = [body["generationConfig"] for _path, body in provider.requests]
     assert all(f"models/{MODEL}:generateContent" in path for path, _body in provider.requests)
     assert [config["responseJsonSchema"] for config in configs] == [prompted_llm.SCHEMA, prompted_llm.ENTITY_SCHEMA]
-    assert (configs[0]["responseMimeType"], configs[1]["maxOutputTokens"]) == ("application/json", 1_500)
+    assert (configs[0]["responseMimeType"], configs[0]["maxOutputTokens"]) == ("application/json", 2_000)
     assert llm.name == MODEL
 
 
