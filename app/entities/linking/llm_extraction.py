@@ -21,6 +21,7 @@ from app.models.protocols import Llm
 from app.services import Services
 from app.text.names import gazetteer as gazetteers
 from app.text.names import metadata_names, names
+from app.text.words import word_lists
 
 PART, PARTS = 6_000, 4
 """Most characters of a request, and most requests for a document. Only its beginning is read."""
@@ -117,14 +118,14 @@ def _parts(chunks: Sequence[mentions.ChunkText]) -> list[str]:
 def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
     """The entities of an answer by the keys of their names. Names, aliases and roles are kept if the text has them."""
     proposed = [one for one in answer if isinstance(one, Mapping)][:PER_PART]
-    written = [name for one in proposed for name in (_line(one.get("name")), *_aliases(one)) if name]
+    written = [name for one in proposed for name in (_name(one.get("name")), *_aliases(one)) if name]
     in_text = gazetteers.Gazetteer.build((name, _NO_ID) for name in written)
     matches = in_text.find(text)
     occurring = {key for match in matches for key in (match.key, *match.others)}
     words = f" {' '.join(names.words(text))} "
     found: dict[str, dict[str, Any]] = {}
     for one in proposed:
-        name, role = _line(one.get("name")), _line(one.get("role"))
+        name, role = _name(one.get("name")), _line(one.get("role"))
         key = gazetteers.key(name) if name else None
         if name is None or key is None or key not in occurring:
             continue
@@ -138,8 +139,17 @@ def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
 def _aliases(one: Mapping[Any, object]) -> Iterator[str]:
     given = one.get("aliases")
     for alias in given[:MAX_ALIASES] if isinstance(given, list) else ():
-        if (line := _line(alias)) is not None:
-            yield line
+        if (name := _name(alias)) is not None:
+            yield name
+
+
+def _name(text: object) -> str | None:
+    """A string of an answer, cleaned; None for "she", "the company", "2019" or "May 2019", which name nothing alone."""
+    line = _line(text)
+    if line is None or line.split()[0] in word_lists.DETERMINERS:
+        return None
+    is_capitals = len(line) > 1 and line.isupper()  # "US", "IT"
+    return line if is_capitals or names.has_proper_word(names.words(line)) else None
 
 
 def _line(text: object) -> str | None:

@@ -28,12 +28,18 @@ from app.services import ChunkingOptions, Services
 from app.text.names import metadata_names
 
 KIND = "extract_entities"
-TEXT = "Ana Silva, the lead mason, met lundby ab about the third landing. A. Silva signed."
+TEXT = "Ana Silva, the lead mason, met lundby ab about the third landing. A. Silva signed on 12 May."
 GOOD = [
-    {"type": "person", "name": "Ana Silva", "aliases": ["A. Silva", "Anita"], "role": "lead mason"},
+    {
+        "type": "person",
+        "name": "Ana Silva",
+        "aliases": ["A. Silva", "Anita", "the", "the lead mason"],
+        "role": "lead mason",
+    },
     {"type": "Vendor", "name": "Lundby AB", "aliases": "none", "role": None},
     {"type": "person", "name": "Grace Hopper"},
     {"type": "vendor", "name": 7},
+    {"type": "date", "name": "12 May"},
     {"name": "third\u0000 landing", "type": "no type!", "role": "captain"},
     "Ana Silva",
 ]
