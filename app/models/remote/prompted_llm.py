@@ -97,7 +97,7 @@ class PromptedLlm(ABC):
             if isinstance(value, list) and all(isinstance(term, str) for term in value):
                 return Proposal(value)
             if isinstance(value, dict) and value.keys() & {"terms", "questions"}:
-                terms, questions = value.get("terms", []), value.get("questions", [])
+                terms, questions = value.get("terms") or [], value.get("questions") or []
                 if isinstance(terms, list) and isinstance(questions, list):
                     return Proposal(terms, questions)
         raise errors.ProviderError(NOT_ANSWERED, fault="answer")
@@ -106,11 +106,15 @@ class PromptedLlm(ABC):
         """Name the entities in a text: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(ENTITY_TASK, {"text": text})
         task = Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS)
-        for value in _values(await self.calls.bulk(lambda: self._answer(task, bulk=True))):
+        values = list(_values(await self.calls.bulk(lambda: self._answer(task, bulk=True))))
+        for value in values:
             if isinstance(value, dict) and isinstance(found := value.get("entities"), list):
                 return found
-            if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+            if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
                 return value
+        whole: list[object] = [value for value in values if isinstance(value, dict) and "name" in value]
+        if whole or [] in values:  # of a list that the limit of tokens has cut off; else there are none
+            return whole
         raise errors.ProviderError(NOT_ANSWERED, fault="answer")
 
     @abstractmethod
@@ -126,9 +130,10 @@ def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
 
 
 def _values(answer: object) -> Iterator[object]:
-    """The outermost JSON objects and lists in an answer. Raises ProviderError."""
+    """The outermost JSON objects and lists in an answer, after its reasoning. Raises ProviderError."""
     if not isinstance(answer, str) or len(answer) > MAX_CHARACTERS:
         raise errors.ProviderError("The language model returned no usable answer.", fault="answer")
+    answer = answer.rpartition("</think>")[2]
     decoder, start = json.JSONDecoder(), 0
     for _attempt in range(MAX_ATTEMPTS):
         found = _OPENING.search(answer, start)

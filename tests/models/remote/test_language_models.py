@@ -70,7 +70,8 @@ async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provi
 ANSWERS = {
     f"```json\n{GOOD}\n```": (["Ada", "notes"], []),
     f"Sure! {{braces}} and [1] aside, here it is: {GOOD} I hope that {{helps}}.": (["Ada", "notes"], []),
-    f"<think>Two hops [a, b].</think>{GOOD}": (["Ada", "notes"], []),
+    f'<think>Two hops [a, b]: {{"terms": ["…"], "questions": ["…"]}}.</think>{GOOD}': (["Ada", "notes"], []),
+    '{"terms": ["Ada"], "questions": null}': (["Ada"], []),
     '["Ada", "notes"]': (["Ada", "notes"], []),
     '{"questions": ["Who kept them?"]}': ([], ["Who kept them?"]),
 }
@@ -86,7 +87,14 @@ async def test_the_first_usable_json_value_of_an_answer_is_read(provider, llm, c
 ENTITIES = '[{"type": "person", "name": "Ada"}]'
 
 
-@pytest.mark.parametrize("content", [f'{{"entities": {ENTITIES}}}', f"Here they are: {ENTITIES}."])
+@pytest.mark.parametrize(
+    "content",
+    [
+        f'{{"entities": {ENTITIES}}}',
+        f"Here they are: {ENTITIES}.",
+        f'{{"entities": {ENTITIES[:-1]}, {{"type": "place", "name": "Kotka", "aliases": [], "ro',
+    ],
+)
 async def test_entities_are_asked_for_as_data_and_read_from_prose(provider: FakeProvider, content: str) -> None:
     message = {"role": "assistant", "content": content}
 
