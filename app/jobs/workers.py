@@ -273,11 +273,11 @@ async def _record_failure(run: Run, error: Exception, code: str) -> bool:
 
     Returns false if the claim was lost: a job that was cancelled has not failed.
 
-    Failures because a remote model is not available do not count: the job waits for the end of the outage.
+    Failures because a remote model is not available, or its key or name is wrong, do not count: the job waits.
     """
     job = run.job
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
-    is_outage = remote_calls.is_outage(error)
+    is_outage = isinstance(error, remote_calls.ProviderDown)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
     is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
     async with run.db.shared() as shared:

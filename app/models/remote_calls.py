@@ -39,7 +39,7 @@ LONGEST_PAUSE_S = 60.0
 BUSY = frozenset({429, 503})
 REFUSED = frozenset({401, 403})
 """Statuses of a missing or exhausted account; other 4xx depend on the request."""
-LASTING = frozenset({"key", "tls"})
+LASTING = frozenset({"key", "model", "tls"})
 """Faults that a retry does not correct."""
 
 
@@ -167,17 +167,13 @@ async def _retry(attempt: Work[Result], *, until: float, attempts: int | None = 
     def wait(error: Exception) -> bool | float:
         """The whole pause that the provider requested, else an exponential one."""
         pause_s = getattr(error, "pause_s", None) or 0.0
-        return is_outage(error) and monotonic() + pause_s < until and (pause_s + EARLY_S if pause_s else True)
+        may_pass = isinstance(error, ProviderDown) and error.fault not in LASTING
+        return may_pass and monotonic() + pause_s < until and (pause_s + EARLY_S if pause_s else True)
 
     async for one in stamina.retry_context(on=wait, attempts=attempts, timeout=None, wait_jitter=0.2):
         with one:
             return await attempt()
     raise AssertionError("unreachable")
-
-
-def is_outage(error: BaseException) -> bool:
-    """Whether a call failed because its provider is down or busy, and may succeed later."""
-    return isinstance(error, ProviderDown) and error.fault not in LASTING
 
 
 def is_of_provider(error: BaseException) -> bool:
@@ -191,9 +187,11 @@ def error_for_status(status: int, headers: Mapping[str, str], message: str) -> e
         return ProviderDown(message, pause_s=_retry_after(headers), fault="limit" if status == 429 else "server")
     if status in REFUSED:
         return ProviderDown(message, fault="key")
+    if status == 404:
+        return ProviderDown(message, fault="model")
     if status >= 500:
         return ProviderDown(message, fault="server")
-    return errors.ProviderError(message, fault="model" if status == 404 else "request")
+    return errors.ProviderError(message, fault="request")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

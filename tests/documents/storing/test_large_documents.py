@@ -461,7 +461,7 @@ async def test_a_job_waits_for_the_end_of_an_outage_however_long(database, monke
 
     def fail(vectors: list[Vector]) -> list[Vector]:
         if down:
-            raise NotCalled("The provider failed repeatedly.") if len(down) % 2 else ProviderDown("HTTP 500")
+            raise NotCalled("The provider failed repeatedly.") if len(down) % 2 else ProviderDown("…", fault="key")
         return vectors
 
     tenant = Tenant(database, embedder=harness.FaultyEmbedder(fail))

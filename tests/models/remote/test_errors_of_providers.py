@@ -25,7 +25,7 @@ async def _fault(url: str) -> str | None:
 @pytest.mark.parametrize(
     ("status", "fault", "counts"),
     [
-        *((401, "key", True), (403, "key", True), (404, "model", False), (400, "request", False)),
+        *((401, "key", True), (403, "key", True), (404, "model", True), (400, "request", False)),
         *((429, "limit", True), (503, "server", True), (500, "server", True)),
     ],
 )
