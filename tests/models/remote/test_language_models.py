@@ -122,7 +122,6 @@ async def test_an_answer_without_entities_is_a_provider_error(provider: FakeProv
     [
         ("openai", {"response_format"}),
         ("openai", {"max_tokens"}),
-        ("openai", {"max_tokens", "max_completion_tokens", "response_format"}),
         ("ollama", {"format"}),
     ],
 )
@@ -142,6 +141,21 @@ async def test_options_that_a_server_refuses_are_left_out_from_then_on(provider,
     assert asked == sorted(asked, reverse=True)
     assert asked.count(False) == 2
     await llm.aclose()
+
+
+async def test_options_that_are_refused_for_a_long_text_are_sent_again_with_the_next(provider, llm) -> None:
+    message = {"role": "assistant", "content": GOOD}
+
+    def respond(request: dict[str, Any]) -> object:
+        is_long = len(request["messages"][1]["content"]) > 1_000
+        provider.status = 400 if is_long and request.keys() & {"max_tokens", "max_completion_tokens"} else 200
+        return {"choices": [{"message": message}]}
+
+    provider.respond = respond
+    for passage in ("Ada wrote the notes. " * 100, "Ada"):
+        assert (await llm.propose("Who?", [passage])).terms == ["Ada", "notes"]
+    asked = [request.keys() & {"max_completion_tokens", "response_format"} for _path, request in provider.requests]
+    assert (len(asked), asked[3], len(asked[4])) == (5, set(), 2)
 
 
 async def test_a_request_that_is_refused_with_all_options_left_out_is_a_provider_error(provider: FakeProvider) -> None:
