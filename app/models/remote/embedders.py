@@ -65,8 +65,18 @@ class HttpEmbedder:
         prefixed = [self._known.document_prefix + text for text in texts]
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
-            vectors += await self.calls.bulk(partial(self._embed, prefixed[start : start + BATCH], bulk=True))
+            vectors += await self._embed_batch(prefixed[start : start + BATCH])
         return vectors
+
+    async def _embed_batch(self, texts: list[str]) -> list[Vector]:
+        """Embed passages in one request, or in two of half of them if a server refuses it, such as for their number."""
+        try:
+            return await self.calls.bulk(partial(self._embed, texts, bulk=True))
+        except errors.ProviderError as error:
+            half = len(texts) // 2
+            if error.fault != "request" or not half:
+                raise
+            return [*await self._embed_batch(texts[:half]), *await self._embed_batch(texts[half:])]
 
     async def aclose(self) -> None:
         """Close the connections."""

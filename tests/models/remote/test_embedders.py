@@ -50,6 +50,19 @@ async def test_queries_and_documents_get_their_vectors_in_order_in_batches_of_th
     assert remote.received_headers[name] == value
 
 
+async def test_a_batch_that_a_server_refuses_is_sent_in_halves(remote: FakeProvider) -> None:
+    def respond(request: dict[str, Any]) -> object:
+        remote.status = 413 if len(request["input"]) > 10 else 200
+        return {"data": [{"index": at, "embedding": [1.0] * DIMENSION} for at, _text in enumerate(request["input"])]}
+
+    remote.respond = respond
+    async with configured_models.open_embedder(_settings("openai", remote)) as embedder:
+        vectors = await embedder.embed_documents([f"lime {number}" for number in range(32)])
+    sent = [body["input"] for _path, body in remote.requests if len(body["input"]) <= 10]
+    assert [text for batch in sent for text in batch] == [f"lime {number}" for number in range(32)]
+    assert (len(vectors), len(remote.requests)) == (32, 7)
+
+
 async def test_vectors_are_scaled_to_length_one(remote: FakeProvider) -> None:
     class Long(FakeEmbedder):
         def _embed(self, text: str) -> list[float]:
