@@ -192,7 +192,8 @@ def check_length(text: str, most: int) -> str:
 
 def _query(given: str) -> str:
     if len(given) <= MAX_QUERY_AS_SENT:
-        asked = query_parsing.body_of_letter(query_parsing.without_frames(query_parsing.without_json(given)))
+        asked = query_parsing.end_of_chat(query_parsing.without_json(given))
+        asked = query_parsing.body_of_letter(query_parsing.without_frames(asked))
         given = unicodedata.normalize("NFC", query_parsing.without_courtesies(asked)).strip()
     check_length(given, limits.MAX_QUERY)
     if cleaning.is_blank(given):

@@ -241,6 +241,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "query": query_parsing.parse,
     "frames of a stack trace": query_parsing.without_frames,
     "body of a letter": query_parsing.body_of_letter,
+    "end of a chat": query_parsing.end_of_chat,
     "addresses in a query": lambda text: query_parsing.without_addresses(text, query_parsing.hosts_of_addresses(text)),
     "courtesies of a question": query_parsing.without_courtesies,
     "words of a query": lambda text: (

@@ -19,6 +19,7 @@ from app.text.words import characters, cleaning, word_lists
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
 MIN_ASKED = 2  # fewer words than these after "tell me" are no request
+MAX_TURNS = 2  # of a chat that are searched for: a later one often leaves out what an earlier one names
 MAX_HOSTS = 8  # hosts of addresses that are looked up
 MAX_COURTESIES = 3  # before a question, and after it
 MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
@@ -59,6 +60,10 @@ _FRAME = re.compile(
     re.MULTILINE,
 )
 """A frame of a stack trace, or a line that joins traces. In JavaScript, Java and C# a frame begins with `at`."""
+_TURN = re.compile(
+    r"^(?:role\n)?(?:(user|human)|assistant|ai|bot)(?:[ \t]*:|\ncontent\n)[ \t]*", re.IGNORECASE | re.MULTILINE
+)
+"""The beginning of a turn of a chat with a model, also of one in JSON."""
 _GREETING = (
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"
     r"|buongiorno|olá|bom dia)"
@@ -187,6 +192,19 @@ def without_frames(query: str) -> str:
     """
     error, frames = _FRAME.subn("", query)
     return error if frames > 1 and error.strip() else query
+
+
+def end_of_chat(query: str) -> str:
+    """Returns the last two turns of the user in a chat with a model, if it ends with one. The answers would be found.
+
+    Any other text is returned unchanged.
+    """
+    parts = _TURN.split(query)
+    turns = [(role, text.strip()) for role, text in zip(parts[1::2], parts[2::2], strict=True)]
+    said = [(role, text) for role, text in turns if text]
+    asked = [text for role, text in said if role]
+    is_chat = len(asked) < len(turns) and said[-1:] and said[-1][0]
+    return "\n".join(asked[-MAX_TURNS:]) if is_chat else query
 
 
 def body_of_letter(query: str) -> str:

@@ -145,6 +145,28 @@ def test_a_letter_is_its_text_without_salutation_signature_and_quoted_message(si
     assert body.strip() == "the minutes were useful. Who signed the lease of the quay? Nobody here knows."
 
 
+JSON_CHAT = (
+    '[{"role": "system", "content": "Be short."}, {"role": "user", "content": "Is the quay open?"}, '
+    '{"role": "assistant", "content": "Until 19:00."}, {"role": "user", "content": "And in winter?"}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("User: Hi\nAssistant: Hello!\nUser: Is the quay open?\nAssistant: Until 19:00.\nUser: And in winter?\n", None),
+        ("Be short.\n\nHUMAN: Is the quay open?\n\nAI: Until\n19:00.\n\nHUMAN: And in winter?\n\nAI:", None),
+        *((JSON_CHAT, None), (f'{{"model": "m", "messages": {JSON_CHAT}}}', None)),
+        ("Human: Is it open?\nAI:", "Is it open?"),
+        *(("User: postgres", "User: postgres"), ("AI: who is liable?", "AI: who is liable?")),
+        ("User: Is it open?\nBot: Yes.\nFollow-up: why?", "User: Is it open?\nBot: Yes.\nFollow-up: why?"),
+    ],
+)
+def test_of_a_chat_that_ends_with_the_user_the_last_two_turns_are_searched(query: str, asked: str | None) -> None:
+    expected = asked or "Is the quay open?\nAnd in winter?"
+    assert query_parsing.end_of_chat(query_parsing.without_json(query)) == expected
+
+
 @pytest.mark.parametrize(
     "query",
     [
