@@ -292,24 +292,27 @@ def _announces(text: str, start: int, end: int) -> bool:
 
 
 def _extend(text: str, start: int, end: int) -> Span:
-    """Extends a window by what follows in its section and fits: sentences, or one table or block of code.
+    """Extends a window by what follows in its section: sentences, or one table or block of code.
 
-    A window in a table or in code is unchanged. In a conversation, or in fields such as `role: Head of Payroll`, a
-    paragraph that fits is shown whole; the text after it is shown only if the window is at its end.
+    If not even the first of these fits, it is cut. A window in a table is unchanged. In a conversation, code, or fields
+    such as `role: Head of Payroll`, a block that fits is shown whole; the text after it is shown only if the window is
+    at its end.
     """
     blocks = [block for block in structure.blocks(text) if block.end > start]
-    if not blocks or blocks[0].kind in ("table", "fence"):
+    if not blocks or blocks[0].kind == "table":
         return start, end
     is_conversation = conversations.is_conversation(text)
-    if is_conversation and blocks[0].end - blocks[0].start <= MAX_LENGTH:
+    if (is_conversation or blocks[0].kind == "fence") and blocks[0].end - blocks[0].start <= MAX_LENGTH:
         start, is_last = min(start, blocks[0].start), blocks[0].end <= end
         if not is_last:
             return start, blocks[0].end
     section = blocks if blocks[0].kind == "heading" else itertools.takewhile(_is_no_heading, blocks)
     units = (_units(text, block, is_conversation=is_conversation) for block in section if _is_no_heading(block))
-    after = (span for span in itertools.chain.from_iterable(units) if span[0] >= end)
-    ends = (finish for _begin, finish in itertools.islice(after, MAX_SENTENCES - 1) if finish - start <= MAX_LENGTH)
-    return start, max(ends, default=end)
+    after = (span for span in itertools.chain.from_iterable(units) if span[1] > end)
+    ends = [finish for _begin, finish in itertools.islice(after, MAX_SENTENCES - 1)]
+    if ends and ends[0] - start > MAX_LENGTH:
+        return start, max(end, _trim(text, start, start + MAX_LENGTH, (start, ends[0]))[1])
+    return start, max((finish for finish in ends if finish - start <= MAX_LENGTH), default=end)
 
 
 def _is_no_heading(block: structure.Block) -> bool:

@@ -77,6 +77,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "a row below long names": (f"| Date | {'x' * 400} |\n|---|---|\n| 3 May | lime |\n", "lime", {}, "3 May, «lime»"),
     "the names of columns alone": (DATES, "date", {}, "«Date», Topic\n3 May, lime"),
     "a line of code": (BLOCKS, "make", {}, "«make» ash"),
+    "a short line of code": ("```sh\nset lime\nmake ash\n```", "lime", {}, "set «lime»\nmake ash"),
     "a quotation": (QUOTED, "lime", {"markdown": False}, "> «Lime» slakes slowly in winter frost."),
     "a script without spaces": (JAPANESE, "東京都", {}, "黒い猫が«東京都»で寝る。"),
     "a character": (JAPANESE, "猫", {}, "黒い«猫»が東京都で寝る。"),
@@ -136,6 +137,8 @@ LONG = f"Lime sets {'very ' * 30}slowly."
     [
         (FORM, "renewal", FORM.replace("Renewal", "«Renewal»")),
         (RECORD, "head payroll", RECORD.replace("Head of Payroll", "«Head» of «Payroll»")),
+        (f"Bo: Yes\nAna: Which lime?\nBo: {'Ash. ' * 78}", "lime", f"Ana: Which «lime»?\nBo: {'Ash. ' * 75}".rstrip()),
+        (f"Lime:\n\n```\n{'ash ' * 100}\n```", "lime", f"«Lime»:\n\n```\n{'ash ' * 97}".rstrip()),
         (f"{LONG} Ash is cheap.", "lime", LONG.replace("Lime", "«Lime»")),
         ("Ash is cheap.\n\n# Lime\n\nIt sets.", "ash", "«Ash» is cheap."),
     ],
