@@ -5,10 +5,14 @@ language models (Li and Croft 2003), which multiplies the likelihood of a docume
 does not match, and it needs no common scale with the score. The factor is 1 + w for a new document, 1 at an age of one
 half-life, and 1 − w for a very old document. A document without a date keeps its score, so it has neither an advantage
 nor a disadvantage. `p` is the exponent of the fusion, as for boosts (see `blending`).
+
+If the query asks for the newest, ages count from the newest hit that they may place first: else the versions of a
+policy, all of them years old, would be equally old.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -19,6 +23,7 @@ from app.documents.store import documents
 from app.enums import FusionUsed
 from app.query import scoring_constants
 from app.query.search_request import Recency
+from app.query.search_types import Hit
 from app.search.state import SearchContext, SearchState, Step
 
 MICROSECONDS_OF_DAY = 86_400_000_000
@@ -37,12 +42,14 @@ async def order(search: SearchState) -> SearchState:
     fusion: FusionUsed = "convex" if is_replaced else search.request.fusion
     with context.timed("recency"):
         dates = await _dates({hit.candidate.document_id for hit in hits}, options, context)
+    ages = {document_id: max(0, context.moment - date) for document_id, date in dates.items()}
+    newest = _newest(hits, ages, options, fusion) if options.only_if_asked else 0
     dated = []
     for place, hit in enumerate(hits, 1):
-        date = dates.get(hit.candidate.document_id)
+        age = ages.get(hit.candidate.document_id)
         step: dict[str, Any] = {"age_days": None, "factor": 1.0}  # without a date it keeps its score
-        if date is not None:
-            step = _weigh(context.moment - date, options, fusion)
+        if age is not None:
+            step = _weigh(age, newest, options, fusion)
         score = rescore(hit.candidate.score, step["factor"])
         dated.append(hit.rescored("recency", score, **step, place_before=place))
     return replace(search, hits=sorted(dated, key=lambda hit: -round(hit.candidate.score, 12)))
@@ -60,12 +67,18 @@ async def _dates(document_ids: set[UUID], options: Recency, context: SearchConte
         return await documents.dates(reading, document_ids, key=options.key)
 
 
-def _weigh(age_us: int, options: Recency, fusion: FusionUsed) -> dict[str, float]:
-    """The factor for an age in microseconds, with the values it is computed from."""
-    age = max(0.0, age_us / MICROSECONDS_OF_DAY)
-    decayed = decay(age, half_life_days=options.half_life_days)
+def _newest(hits: Sequence[Hit], ages: Mapping[UUID, int], options: Recency, fusion: FusionUsed) -> int:
+    """The age of the newest of the hits that their age may place first, in microseconds; 0 without a date."""
+    lowest, highest = (factor(decayed, weight=options.weight, fusion=fusion) for decayed in (0.0, 1.0))
+    first = (one.candidate for one in hits if one.candidate.score * highest >= hits[0].candidate.score * lowest)
+    return min((ages[one.document_id] for one in first if one.document_id in ages), default=0)
+
+
+def _weigh(age_us: int, newest_us: int, options: Recency, fusion: FusionUsed) -> dict[str, float]:
+    """The factor for an age, of which the age of the newest is no part, with the values it is computed from."""
+    decayed = decay((age_us - newest_us) / MICROSECONDS_OF_DAY, half_life_days=options.half_life_days)
     return {
-        "age_days": round(age, 3),
+        "age_days": round(age_us / MICROSECONDS_OF_DAY, 3),
         "decay": decayed,
         "factor": factor(decayed, weight=options.weight, fusion=fusion),
     }

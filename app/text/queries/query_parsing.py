@@ -60,9 +60,7 @@ _FRAME = re.compile(
     re.MULTILINE,
 )
 """A frame of a stack trace, or a line that joins traces. In JavaScript, Java and C# a frame begins with `at`."""
-_TURN = re.compile(
-    r"^(?:role\n)?(?:(user|human)|assistant|ai|bot)(?:[ \t]*:|\ncontent\n)[ \t]*", re.IGNORECASE | re.MULTILINE
-)
+_TURN = re.compile(r"(?im)^(?:role\n)?(?:(user|human)|assistant|ai|bot)(?:[ \t]*:|\ncontent\n)[ \t]*")
 """The beginning of a turn of a chat with a model, also of one in JSON."""
 _GREETING = (
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"

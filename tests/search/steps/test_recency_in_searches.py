@@ -81,6 +81,17 @@ async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant)
     assert ("new" in plain, dated[0]) == (False, "new")
 
 
+async def test_the_newest_is_first_also_if_all_are_old(tenant: Tenant) -> None:
+    now = datetime.now(UTC)
+    for uri, days in (("v1", 1_500), ("v2", 1_000), ("v3", 500)):
+        await tenant.add(f"The lime policy. {'Ash. ' * (2_000 // days)}", uri, created_at=now - timedelta(days=days))
+    await tenant.add("Ropes are coiled.", "ropes", created_at=now)
+    for options, first in (("auto", "v3"), (Recency(), "v1")):
+        answer = await tenant.ask("newest lime policy", mode="lexical", explain=True, recency=options)
+        assert uris(answer)[0] == first
+        assert (by_uri(answer)["v3"].explain or {})["recency"]["age_days"] == pytest.approx(500, abs=1)
+
+
 async def test_pages_have_every_result_once_although_time_passes(shelf, monkeypatch) -> None:
     query = search_request("lime mortar", limit=2, recency=DATED, collapse="off")
     first = await search.run(query, shelf.user_id, shelf.services())
