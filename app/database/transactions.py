@@ -142,6 +142,11 @@ class Reading(Transaction):
         return self.restriction is None or self.restriction.shows_entities
 
     @property
+    def counts_seen(self) -> bool:
+        """Whether the frequencies of words are those in the documents that the caller sees alone."""
+        return self.restriction is None or (self.listed is not None and self.listed.statistics is not None)
+
+    @property
     def database_key(self) -> Hashable:
         """A cache key for data about the database of the transaction."""
         return self._connection.engine.sync_engine

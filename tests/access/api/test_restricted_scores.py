@@ -1,5 +1,6 @@
 """A search with a key that sees few documents is scored as in a knowledge base that has only these."""
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,10 @@ QUERIES = [
     "coper lantern",
     "ferry",
 ]
+COUNTED = [
+    "Ana Costa",  # a name that metadata give and no visible text contains
+]
+"""Queries that depend on how many documents contain a word."""
 OPTIONS: list[dict[str, Any]] = [
     {"limit": 40},
     {"mode": "hybrid", "limit": 40},
@@ -35,9 +40,12 @@ RESTRICTIONS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], bool]]]
         lambda metadata: metadata["team"] == "reef" or "bob" not in metadata["acl"],
     ),
 }
-HIDDEN = [
+PREFIXED = [f"qu{one}{other}" for one in "bdfgkm" for other in "bdfgkmprs"]
+HIDDEN: list[dict[str, Any]] = [
     {"content": "The ferry and Ilse Brandt left.", "uri": "ferry", "metadata": {"author": "Ferry"}},
     {"content": "Copper and a lantern.", "uri": "names", "metadata": {"attendees": ["Mara Quint", "Ilse Brandt"]}},
+    {"content": "Ana Costa ist wieder da.", "uri": "german", "language": "de"},
+    *({"content": f"A store of {' '.join(PREFIXED[-9:])}, {number}.", "uri": f"store{number}"} for number in range(40)),
 ]
 """Documents with words that are asked for, and whose metadata name what visible texts contain."""
 
@@ -46,11 +54,12 @@ def _documents(rng: random.Random) -> list[dict[str, Any]]:
     """Texts of which no two have one length, because equal scores are ranked by ids, which differ between users."""
     found = []
     for number in range(30):
-        words = " ".join([*rng.sample(WORDS, 3), *["stone"] * number])
+        rare = ["store", "wiedex"][: number % 3]
+        words = " ".join([*rng.sample(WORDS, 3), *rng.sample(PREFIXED, 9), *["stone"] * number, *rare])
         names = " and ".join(rng.sample(NAMES, 1 + number % 2))
         metadata = {"team": rng.choice(("tide", "reef", "dune")), "acl": rng.sample(("ana", "bob"), rng.randint(0, 2))}
         if number % 5 == 0:
-            metadata["author"] = rng.choice(NAMES)
+            metadata["author"] = rng.choice((*NAMES, "Ana Costa"))
         found.append({"content": f"{words}. {names} saw it.", "uri": f"note{number}", "metadata": metadata})
     return found
 
@@ -62,13 +71,12 @@ async def test_a_search_is_scored_as_if_only_the_visible_documents_were_stored(c
     full, alone = await callers(harness.new_user()), await callers(harness.new_user())
     restricted = await callers(full.user_id, filters=filters)
     documents = _documents(random.Random(kind))
-    hidden = [{**one, "metadata": {"team": "dune", "acl": ["bob"], **one["metadata"]}} for one in HIDDEN]
+    hidden = [{**one, "metadata": {"team": "dune", "acl": ["bob"], **one.get("metadata", {})}} for one in HIDDEN]
     await full.client.post(f"{RAG}/documents", json=[*documents, *hidden])
     await alone.client.post(f"{RAG}/documents", json=[one for one in documents if passes(one["metadata"])])
-    for query in QUERIES:
-        for options in OPTIONS:
-            body = {"query": query, "explain": True, **options}
-            assert await _scored(restricted, body) == await _scored(alone, body), body
+    for query, options in (*itertools.product(QUERIES, OPTIONS), *itertools.product(COUNTED, OPTIONS[:1])):
+        body = {"query": query, "explain": True, **options}
+        assert await _scored(restricted, body) == await _scored(alone, body), body
 
 
 async def _scored(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:

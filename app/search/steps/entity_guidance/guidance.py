@@ -174,7 +174,7 @@ async def _guide(
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
     legs, absent = search.result.weights, 0.0
-    if search.context.services.db.audience is None:  # the idf is that of all documents
+    if db.counts_seen:  # else the idf is that of all documents
         absent = query_aboutness.absent_share(chosen, search.result.terms)
     absent *= legs.text / ((legs.text + legs.vector) or 1.0)
     weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha, absent=absent)
