@@ -58,6 +58,15 @@ async def visible_binds(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
     return ("restricted", *binds), {"most_visible": MOST_VISIBLE, **binds}
 
 
+async def counted_binds(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Like `visible_binds`, with the part `counted` instead of `restricted` if words are counted in what is visible."""
+    parts, binds = await visible_binds(db)
+    if db.listed is None or (found := db.listed.statistics) is None:
+        return parts, binds
+    seen = {"seen_configs": list(found), "seen_chunks": [chunks for chunks, _tokens in found.values()]}
+    return ("counted", *parts[1:]), {**binds, **seen, "most_visible": MOST_COUNTED}
+
+
 async def _current(db: Reading, audience: str) -> Listed | None:
     """The list of the caller at the version of the transaction."""
     lists = _kept.setdefault(db.database_key, LRUCache(MAX_CALLERS))

@@ -142,7 +142,9 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     edited = [word for word in words if len(word) >= SHORTEST_EDITED]
     if not words or (db.restriction is not None and len(edited) > MAX_OF_PART):
         return search
-    spelled = await _find_stored_edits(db, spellings(words, await db.scalars(_CONFIGS, {"user_id": db.user_id})))
+    seen = db.listed and db.listed.statistics
+    configs = sorted(seen) if seen else await db.scalars(_CONFIGS, {"user_id": db.user_id})
+    spelled = await _find_stored_edits(db, spellings(words, configs))
     found = spelled | await _find_stored_edits(db, {word: edits(word) for word in edited if word not in spelled})
     missing = [term.lexeme for term in absent_terms(terms)]
     lexemes = {word: _unrelated(found[word].lexemes, word, missing) for word in words if word in found}
@@ -177,8 +179,8 @@ def _forms(word: str, missing: Sequence[str]) -> tuple[str, ...]:
 class _StoredEdits:
     """The stored lexemes of a word's edits, most frequent first, and the idf of the first.
 
-    No correction has a larger idf: the rarest neighbour of a word is rarely what was meant. The idf is None for a
-    caller who does not see everything.
+    No correction has a larger idf: the rarest neighbour of a word is rarely what was meant. The idf is None if it
+    counts documents that the caller does not see.
     """
 
     lexemes: Sequence[str]
@@ -202,10 +204,9 @@ async def _find_stored_edits(db: Reading, edited: Mapping[str, Iterable[str]]) -
         "edits_plain": [text.plain for text in changed],
         "limit": MAX_LEXEMES + 1,
     }
-    parts, seen = await visible_document_lists.visible_binds(db)
+    parts, seen = await visible_document_lists.counted_binds(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
-    is_whole = db.restriction is None  # the idf counts all documents
-    return {row.word: _StoredEdits(row.lexemes, row.idf if is_whole else None) for row in rows}
+    return {row.word: _StoredEdits(row.lexemes, row.idf if db.counts_seen else None) for row in rows}
 
 
 def _index(words: Iterable[str]) -> IndexText:

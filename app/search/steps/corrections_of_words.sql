@@ -3,6 +3,9 @@
 -- therefore known. Only the edits of unknown words are analysed.
 -- Columns: word, lexemes (by descending document frequency), idf (of the first, the smallest).
 -- part restricted  a lexeme is stored if a chunk contains it which the caller sees
+-- part counted  the same, and frequencies are counted among the chunks that the caller sees
+-- :seen_configs text[]  text-search configurations of the chunks that the caller sees
+-- :seen_chunks bigint[]  how many chunks have each
 -- :words text[]  the words
 -- :words_folded text[]  the same with accents folded
 -- :words_plain text[]  the same with accents kept
@@ -10,11 +13,16 @@
 -- :edits_plain text[]  the same with accents kept
 -- :limit bigint  maximum number of lexemes of a word
 WITH
--- if restricted
+-- if restricted or counted
 {{visible_chunks}},
 -- end
 configs AS MATERIALIZED (
+-- if counted
+    SELECT s.* FROM unnest(:seen_configs, :seen_chunks) AS s (config, chunks)
+-- end
+-- unless counted
     SELECT s.config, s.chunks FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
+-- end
 ),
 given AS MATERIALIZED (
     SELECT g.*
@@ -23,7 +31,7 @@ given AS MATERIALIZED (
 ),
 own AS MATERIALIZED (
     SELECT g.word, t.lexeme IS NULL OR (coalesce(l.df, 0) > 0
--- if restricted
+-- if restricted or counted
            AND coalesce({{lexeme_is_visible t.lexeme COLLATE "C"}}, false)
 -- end
            ) AS known
@@ -43,9 +51,19 @@ edited AS MATERIALIZED (
 ),
 -- in one scan of the index: a word has hundreds of edits, and hardly any is stored
 known AS MATERIALIZED (
+-- if counted
+    SELECT b.lexeme, count(*) AS df
+    FROM stepwell.postings AS b
+    CROSS JOIN LATERAL {{chunks_of_postings b.items}} AS i
+    WHERE b.user_id = :user_id AND b.lexeme = ANY (ARRAY(SELECT e.lexeme FROM edited AS e))
+      AND i.chunk_no IN (SELECT s.chunk_no FROM visible_chunks AS s)
+    GROUP BY b.lexeme
+-- end
+-- unless counted
     SELECT l.lexeme, l.df
     FROM stepwell.lexemes AS l
     WHERE l.user_id = :user_id AND l.lexeme = ANY (ARRAY(SELECT e.lexeme FROM edited AS e))
+-- end
 )
 SELECT f.word, array_agg(f.lexeme ORDER BY f.df DESC, f.lexeme) AS lexemes, min({{idf u, f}}) AS idf
 FROM (SELECT CAST(sum(c.chunks) AS float8) AS chunks FROM configs AS c) AS u
