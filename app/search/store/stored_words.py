@@ -13,8 +13,7 @@ from app.text.queries.parsed_query import IndexText
 from app.text.words import languages, tsvector_text
 
 MOST_READ = 200
-"""Most chunks whose texts are read: those of a restricted caller, to find lexemes (otherwise postings are read), and
-those with a word, to find a minus sign before it."""
+"""Most chunks with a word whose texts are read, to find a minus sign before it."""
 
 _HOST_FORMS = tuple(itertools.product(("", "www."), ("english", languages.TRUNCATED)))
 """What may precede the name of a host, and configurations. Others index such names as English does."""
@@ -27,10 +26,9 @@ async def find_by_prefix(db: Reading, prefixes: Sequence[str], *, limit: int) ->
         "firsts": prefixes,
         "ends": [_after(first) for first in prefixes],
         "queries": ["'" + first.replace("\\", "\\\\").replace("'", "''") + "':*" for first in prefixes],
-        "most_read": MOST_READ,
         "limit": limit,
     }
-    parts, seen = await visible_document_lists.visible_binds(db)
+    parts, seen = await visible_document_lists.counted_binds(db)
     rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
     return {row.first: row.lexemes for row in rows}
 

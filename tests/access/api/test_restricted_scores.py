@@ -25,6 +25,7 @@ COUNTED = [
     "Ana Costa",  # a name that metadata give and no visible text contains
     "stoxe willow",  # two words differ by one letter: hidden documents would change which is the commoner
     "wieder lantern",  # a word that the language of hidden documents ignores, and no error in that of visible ones
+    "lantern qu*",  # more words than are scored
 ]
 """Queries that depend on how many documents contain a word."""
 OPTIONS: list[dict[str, Any]] = [
