@@ -123,7 +123,8 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
                     kept = await vectors.flights.join(key, compute)
         return kept.tolist()
     except (errors.ProviderError, TimeoutError) as error:
-        log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
+        fault = getattr(error, "fault", None) or type(error).__name__  # a message may have text of the user
+        log.warning("query embedding failed: %s", fault, extra={"action": "embedding_failed"})
         context.degraded += ["embedding_failed", "no_query_vector"]
         return None
 

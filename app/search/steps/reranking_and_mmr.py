@@ -214,7 +214,8 @@ async def _new_scores(
                 request.text or "", [passages[position].text for position in with_text]
             )
     except (errors.ProviderError, TimeoutError) as error:
-        log.warning("re-ranking failed: %s", type(error).__name__, extra={"action": "reranker_failed"})
+        fault = getattr(error, "fault", None) or type(error).__name__  # a message may have text of the user
+        log.warning("re-ranking failed: %s", fault, extra={"action": "reranker_failed"})
         return {}
     return dict(zip(with_text, scores, strict=True))
 

@@ -97,7 +97,9 @@ async def test_only_the_best_hits_are_sent_and_the_others_follow(tenant, provide
 
 
 @pytest.mark.parametrize("trouble", ["silent", "hang_up", "malformed", "busy", "missing"])
-async def test_a_failing_provider_leaves_the_fused_order(shelf, provider, reranker, trouble) -> None:
+async def test_a_failing_provider_leaves_the_fused_order_and_the_log_says_why(
+    shelf, provider, reranker, trouble, caplog
+) -> None:
     provider.respond = scored_by("Gannet")
     provider.silent, provider.hang_up = trouble == "silent", trouble == "hang_up"
     if trouble == "malformed":
@@ -111,6 +113,7 @@ async def test_a_failing_provider_leaves_the_fused_order(shelf, provider, rerank
         )
         assert (uris(answer), answer.degraded) == (uris(plain), ("reranker_failed",))
         assert [h.candidate.score for h in answer.hits] == [h.candidate.score for h in plain.hits]
+    assert "re-ranking failed: limit" in caplog.text or trouble != "busy"
     if trouble != "hang_up":  # which is retried
         assert len(provider.requests) <= {"busy": 1, "missing": 0}.get(trouble, 2)
 
