@@ -46,7 +46,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 async def find_missed(filters: Filters, user_id: str, *, db: transactions.Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets, each tested alone, with the nearest key or value.
 
-    A folder is included if only the beginning of its path is missing. Of groups, only `all` is examined.
+    A folder is included if only the beginning or the case of its path is wrong. Of groups, only `all` is examined.
     """
     found = []
     async with db.reading(user_id) as reading:
@@ -54,9 +54,11 @@ async def find_missed(filters: Filters, user_id: str, *, db: transactions.Databa
             of_files = await store.count(reading, FacetQuery(key="folder", limit=COMPARED_VALUES, of="files"))
             known = [uris.show(one.value) for facet in of_files for one in facet.values]
             folder = uris.show(folder).rstrip("/")
-            nearest = next((path for path in known if path.endswith("/" + folder.strip("/"))), None)
+            end = f"/{folder.strip('/')}".casefold()
+            nearest = min((path for path in known if f"/{path}".casefold().endswith(end)), key=len, default=None)
             if nearest is not None and not any(f"{path}/".startswith(folder + "/") for path in known):
-                found.append(MissedFilter("folder", True, (), nearest_value=nearest))
+                same = nearest.casefold() == folder.casefold()
+                found.append(MissedFilter("folder", True, (), nearest_value=nearest, same_letters=same))
         for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
             [*of_key] = await store.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
             if not of_key:

@@ -128,7 +128,11 @@ async def test_a_value_beyond_the_compared_ones_is_not_called_missing(caller, mo
 async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> None:
     for uri in ("/data/wiki/one.md", "/data/notes/two.md", "notes/three.md"):
         await caller.add(f"Note {uri}", uri=uri)
-    for folder, hints in (("wiki/", ["folder: did you mean /data/wiki?"]), ("iki", []), ("/data/other", [])):
+    for folder, hints in (
+        *(("wiki/", ["folder: did you mean /data/wiki?"]), ("iki", []), ("/data/other", [])),
+        *(("/notes", ["folder: did you mean notes?"]), ("//notes/", ["folder: did you mean notes?"])),
+        ("Notes", ["folder: did you mean notes? Values are case-sensitive."]),
+    ):
         for filters in ({"folder": folder}, {"all": [{"folder": folder}]}):
             body = {"query": "note", "filters": filters}
             answer = (await caller.client.post("/api/rag/search", json=body)).json()
