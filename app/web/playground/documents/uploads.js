@@ -14,10 +14,10 @@ const FORM_BYTES = 4_000;
 // Of a long list those that are stored make room.
 const MOST = 100;
 const POLL_MS = 500;
-// Statuses of a look that says nothing about a job: no answer, too many requests, and a service that is busy or restarts,
-// also behind a proxy.
+// Statuses after which a call is repeated: no answer, too many requests, and a service that is busy or restarts, also
+// behind a proxy. A file is sent so often at most: it may be the file that cannot be read.
 const PASSING = [0, 429, 502, 503, 504];
-const UNKNOWN = { status: "waiting for the service", progress: {} };
+const SENDINGS = 60;
 let queue = [];
 let run = null;
 // Whether a file is on its way; what a job stores is safe, and needs the page no longer.
@@ -68,7 +68,8 @@ async function store(file, name) {
     if (!file) throw new Problem({ detail: "The browser cannot read it." });
     if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
     isSending = true;
-    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing")).finally(() => (isSending = false));
+    const progress = (share) => row.at(share, share < 1 ? "Sending" : "Storing");
+    const answer = await patiently(row, () => upload(file, name, progress), SENDINGS).finally(() => (isSending = false));
     reasons.push(...answer.failed.map((failure) => about(failure, failure.detail, name)));
     for (const document of answer.documents) documents.push(document.job_id ? await queued(document, row) : document);
   } catch (error) {
@@ -93,23 +94,30 @@ function tooLarge(file) {
 /** Follows the job that stores a large document; the document with its counts. Throws Problem. */
 async function queued(document, row) {
   for (;;) {
-    const job = await look(document.job_id);
+    const job = await patiently(row, () => call("GET", `jobs/${document.job_id}`));
     const { done, total } = job.progress;
     row.at(total ? done / total : null, progressText(job.progress) || job.status);
     if (job.status === "done") return { ...document, ...job.result };
-    if (!["queued", "running", UNKNOWN.status].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    if (!["queued", "running"].includes(job.status)) throw new Problem({ detail: `${job.status}${job.error ? `: ${job.error}` : ""}` });
+    await moment();
   }
 }
 
-/** A job, or UNKNOWN. Throws Problem. */
-async function look(id) {
-  try {
-    return await call("GET", `jobs/${id}`);
-  } catch (error) {
-    if (PASSING.includes(error.status)) return UNKNOWN;
-    throw error;
+/** What a call resolves to, which is repeated while the service is away or busy. Throws Problem. */
+async function patiently(row, ask, most = Infinity) {
+  for (let asked = 1; ; asked += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!PASSING.includes(error.status) || asked === most) throw error;
+    }
+    row.at(null, "Waiting for the service");
+    await moment();
   }
+}
+
+function moment() {
+  return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
 /** How far a job is, in words; empty before it has begun. */
