@@ -182,7 +182,12 @@ async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_
     assert changed["uri"] == "tide/staff.md", "what was not edited is not sent"
     assert await page.locator(".text em").inner_text() == "replaced"
     await page.get_by_role("button", name="Edit").click()
+    assert await page.locator("#document-message").inner_text() == ""
     await page.get_by_label("Text").fill("Nothing.")
+    await client.patch(path, json={"uri": "tide/rod.md"})
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("Not saved. The document was changed by someone else").wait_for()
+    assert "replaced" in (await client.get(path)).json()["content"]
     await page.get_by_role("button", name="Cancel").click()
     await page.get_by_role("button", name="Discard").click()
     await page.locator(".text em").wait_for()

@@ -92,6 +92,7 @@ function show(found, passage) {
 
 function edit(found) {
   const isWanted = stillWanted();
+  fill(message);
   const form = documentForm(found, { saved: (result) => isWanted() && changed(result), closed: () => show(found, null) });
   fill(byId("document"), head(found), form);
   form.elements.content.focus();

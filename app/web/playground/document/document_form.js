@@ -1,6 +1,6 @@
 // A form for the title, the text, the URI and the metadata of a document, whose edits are kept until they are saved.
 
-import { call } from "../page/api.js";
+import { Problem, call } from "../page/api.js";
 import { el } from "../page/dom.js";
 import { editForm, forgetEdits, hasEdits } from "../page/edits.js";
 import { readObject } from "../page/filters.js";
@@ -23,6 +23,7 @@ export function editsOf(id = "") {
 export function documentForm(found, { saved, closed }) {
   const old = found ?? NEW;
   const key = editsOf(old.document_id);
+  let version = old.updated_at;
   const isLong = old.content.length > LONGEST;
   const content = el("textarea", { name: "content", rows: "18", dir: "auto", class: "prose", disabled: isLong }, isLong ? LONG : old.content);
   content.setSelectionRange(0, 0);
@@ -33,9 +34,14 @@ export function documentForm(found, { saved, closed }) {
     "Metadata as JSON, to filter by": el("textarea", { name: "metadata", rows: "5", spellcheck: "false", dir: "auto" }, JSON.stringify(old.metadata, null, 2)),
   };
   return editForm(key, labels, {
-    version: old.updated_at,
+    version,
     noteOf: (began) => [old.source_id && OF_SOURCE, began !== old.updated_at && CHANGED],
-    save: (controls) => save(found, controls),
+    save: async (controls) => {
+      const now = found && (await call("GET", `documents/${found.document_id}`)).updated_at;
+      if (now === version) return save(found, controls);
+      version = now; // saving again replaces it
+      throw new Problem({ status: 409, title: "Not saved", detail: CHANGED });
+    },
     done: saved,
     cancel: () => discard(key, closed),
   });
