@@ -15,6 +15,7 @@ export function changedValues(form) {
 
 /** Resets a form, and sets the values of parameters; those that no control takes are ignored. */
 export function setValues(form, parameters) {
+  markInvalid(form, []);
   for (const control of named(form)) {
     const value = parameters.get(control.name);
     const isTaken = value !== null && (control.tagName !== "SELECT" || [...control.options].some((option) => option.value === value));
