@@ -205,7 +205,8 @@ async def test_a_refused_request_is_shown_in_words_with_its_field(notes: Playgro
     await page.locator("[name=filters]").fill("{metadata")
     await page.locator("#query").press("Enter")
     await page.get_by_text("The filter must be a JSON object").wait_for()
-    await page.locator("[name=filters]").fill("")
+    await page.goto(f"{notes.url}/#search")
+    assert await page.locator("[aria-invalid]").count() == 0
     await notes.search("lime")
     assert await page.locator(".problem").count() == 0
     assert await page.locator("[aria-invalid]").count() == 0
@@ -244,10 +245,13 @@ async def test_the_keyboard_alone_searches_opens_why_and_returns(notes: Playgrou
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowDown")
     await page.locator("#hit-2 h3 a:focus").wait_for()
+    place = await page.evaluate("scrollTo(0, document.body.scrollHeight), scrollY")
     await page.keyboard.press("Enter")
     await page.locator(".text").wait_for()
     await page.go_back()
     await page.locator("#hit-2 h3 a:focus").wait_for()
+    await notes.pause()
+    assert await page.evaluate("scrollY") == place > 0
     await page.keyboard.press("/")
     assert await page.locator("#query").evaluate(CHOOSES_CHARACTERS)
     for key in ("Tab", "Tab", "Enter"):

@@ -45,20 +45,17 @@ function keyChanged(event) {
 }
 
 async function keyEntered() {
+  if (!hasKey()) return location.reload(); // what it has shown goes with it
   if (!(await guarded(byId("access"), () => call("GET", "stats")))) return;
-  if (hasKey()) {
-    byId("key-menu").open = false;
-    byId("query").focus();
-  }
+  closeKeyMenu();
+  byId("query").focus();
   forgetSearch();
   await showView();
 }
 
-/** Shows the last search, now and not after the event of the address. */
+/** Shows the last search. */
 function toSearch() {
-  if (!byId("view-search").hidden) return;
-  location.hash = document.querySelector("nav [data-view=search]").hash;
-  showView();
+  if (byId("view-search").hidden) location.hash = document.querySelector("nav [data-view=search]").hash;
 }
 
 /** Closes the menu of the key. The focus inside of it, which would be lost, goes to what opens it. */
@@ -85,7 +82,8 @@ for (const skip of document.querySelectorAll(".skip")) {
     (byId(skip.dataset.target) ?? byId("query")).focus();
   });
 }
-window.addEventListener("hashchange", showView);
+// Not `hashchange`, which comes after the browser has scrolled to where a view was left, and so has to be shown.
+window.addEventListener("popstate", showView);
 
 byId("options").open = matchMedia("(min-width: 60rem)").matches;
 acceptFiles((text) => {

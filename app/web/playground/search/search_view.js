@@ -41,8 +41,8 @@ export function forgetSearch() {
 function submit() {
   const wanted = address("search", changedValues(form));
   if (wanted === shown && isSearching()) return;
-  if (location.hash !== wanted) location.hash = wanted;
-  start();
+  if (location.hash === wanted) start();
+  else location.hash = wanted;
 }
 
 function changed() {
