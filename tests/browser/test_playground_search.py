@@ -207,6 +207,8 @@ async def test_a_refused_request_is_shown_in_words_with_its_field(notes: Playgro
     await page.get_by_text("The filter must be a JSON object").wait_for()
     await page.goto(f"{notes.url}/#search")
     assert await page.locator("[aria-invalid]").count() == 0
+    await notes.search("lime " * 2_000)
+    assert (await page.locator(".problem li").inner_text()).startswith("query: ")
     await notes.search("lime")
     assert await page.locator(".problem").count() == 0
     assert await page.locator("[aria-invalid]").count() == 0
