@@ -53,7 +53,7 @@ class ChatLlm(PromptedLlm):
     async def _answer(self, task: Task, *, bulk: bool) -> object:
         """The answer to a task, with the first options that the server accepts; those are kept for later.
 
-        No options are not kept: a server may have refused the others because, with the limit, one text is too long.
+        If it accepts none, nothing is kept: it may have refused them because, with the limit, this text is too long.
         """
         messages = [{"role": "system", "content": task.system}, {"role": "user", "content": task.user}]
         options = _options(self._kind, task)
@@ -66,7 +66,7 @@ class ChatLlm(PromptedLlm):
                     raise
                 log.info("retrying with fewer options: %s", error, extra={"action": "llm_options_refused"})
             else:
-                self._accepted = number if options[number] else number - 1
+                self._accepted = number if options[number] else self._accepted
                 with suppress(KeyError, IndexError, TypeError):  # else an answer that does not follow the API
                     message = answer["message"] if self._kind == "ollama" else answer["choices"][0]["message"]
                     return message["content"]
