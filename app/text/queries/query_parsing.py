@@ -60,8 +60,10 @@ _FRAME = re.compile(
     re.MULTILINE,
 )
 """A frame of a stack trace, or a line that joins traces. In JavaScript, Java and C# a frame begins with `at`."""
-_TURN = re.compile(r"(?im)^(?:role\n)?(?:(user|human)|assistant|ai|bot)(?:[ \t]*:|\ncontent\n)[ \t]*")
-"""The beginning of a turn of a chat with a model, also of one in JSON."""
+_TURN = re.compile(
+    r"(?im)^(?:role\n(?:(user)|\w+)\ncontent\n(?:type\ntext\ntext\n)?|(?:(user|human)|assistant|ai|bot)[ \t]*:[ \t]*)"
+)
+"""The beginning of a turn of a chat with a model, in JSON or in text."""
 _GREETING = (
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening)|hallo|guten (?:tag|morgen)|hola|buenos días|bonjour|ciao"
     r"|buongiorno|olá|bom dia)"
@@ -195,13 +197,14 @@ def without_frames(query: str) -> str:
 def end_of_chat(query: str) -> str:
     """Returns the last two turns of the user in a chat with a model, if it ends with one. The answers would be found.
 
-    Any other text is returned unchanged.
+    Any other text is returned unchanged, such as a question above the settings `bot: on` and `user: root`.
     """
     parts = _TURN.split(query)
-    turns = [(role, text.strip()) for role, text in zip(parts[1::2], parts[2::2], strict=True)]
+    turns = [(parts[at] or parts[at + 1], parts[at + 2].strip()) for at in range(1, len(parts), 3)]
     said = [(role, text) for role, text in turns if text]
     asked = [text for role, text in said if role]
-    is_chat = len(asked) < len(turns) and said[-1:] and said[-1][0]
+    has_speakers = len(asked) < len(turns) or "role\n" in query
+    is_chat = has_speakers and said[-1:] and said[-1][0] and "?" not in parts[0]
     return "\n".join(asked[-MAX_TURNS:]) if is_chat else query
 
 

@@ -158,7 +158,11 @@ JSON_CHAT = (
         ("Be short.\n\nHUMAN: Is the quay open?\n\nAI: Until\n19:00.\n\nHUMAN: And in winter?\n\nAI:", None),
         *((JSON_CHAT, None), (f'{{"model": "m", "messages": {JSON_CHAT}}}', None)),
         ("Human: Is it open?\nAI:", "Is it open?"),
+        ('{"messages": [{"role": "user", "content": "Is it open?"}]}', "Is it open?"),
+        ('[{"role": "system", "content": "Ask?"}, {"role": "user", "content": "Is it open?"}]', "Is it open?"),
+        ('[{"role": "user", "content": [{"type": "text", "text": "Is it open?"}]}]', "Is it open?"),
         *(("User: postgres", "User: postgres"), ("AI: who is liable?", "AI: who is liable?")),
+        ("What is wrong here?\nbot: on\nuser: root", "What is wrong here?\nbot: on\nuser: root"),
         ("User: Is it open?\nBot: Yes.\nFollow-up: why?", "User: Is it open?\nBot: Yes.\nFollow-up: why?"),
     ],
 )
