@@ -144,9 +144,12 @@ def _aliases(one: Mapping[Any, object]) -> Iterator[str]:
 
 
 def _name(text: object) -> str | None:
-    """A string of an answer, cleaned; None for "she", "the company", "2019" or "May 2019", which name nothing alone."""
+    """A string of an answer, cleaned; None for "she", "the company", "2019" or "May 2019", which name nothing alone.
+
+    In German, any noun has a capital: "die Firma" names as little as "the company", unlike "the Hague".
+    """
     line = _line(text)
-    if line is None or line.split()[0] in word_lists.DETERMINERS:
+    if line is None or line.split()[0] in (word_lists.DETERMINERS if line.islower() else word_lists.GERMAN_DETERMINERS):
         return None
     is_capitals = len(line) > 1 and line.isupper()  # "US", "IT"
     return line if is_capitals or names.has_proper_word(names.words(line)) else None

@@ -75,9 +75,9 @@ PERSON_QUESTION_WORDS = _words("who whom whose wer wen wem wessen qui quien quie
 PLACE_PREPOSITIONS = _words("in at near from around outside inside nach aus bei en dans desde em")
 """Words before the name of a place, without accents."""
 
-DETERMINERS = _words(
-    "the our der die das den dem unser unsere unseren unserem le la les notre nos el los las nuestro nuestra "
-    "il lo gli nostro nostra o os as nosso nossa"
+GERMAN_DETERMINERS = _words("der die das den dem unser unsere unseren unserem")
+DETERMINERS = GERMAN_DETERMINERS | _words(
+    "the our le la les notre nos el los las nuestro nuestra il lo gli nostro nostra o os as nosso nossa"
 )
 """Words before a role in the user's organisation. "my" is not one: "my manager" depends on the speaker."""
 

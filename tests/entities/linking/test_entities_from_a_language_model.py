@@ -28,7 +28,7 @@ from app.services import ChunkingOptions, Services
 from app.text.names import metadata_names
 
 KIND = "extract_entities"
-TEXT = "Ana Silva, the lead mason, met lundby ab about the third landing. A. Silva signed on 12 May."
+TEXT = "Ana Silva, the lead mason, met lundby ab, the Elm Yard, about the third landing. A. Silva signed on 12 May."
 GOOD = [
     {
         "type": "person",
@@ -36,8 +36,8 @@ GOOD = [
         "aliases": ["A. Silva", "Anita", "the", "the lead mason"],
         "role": "lead mason",
     },
-    {"type": "Vendor", "name": "Lundby AB", "aliases": "none", "role": None},
-    {"type": "person", "name": "Grace Hopper"},
+    {"type": "Vendor", "name": "Lundby AB", "aliases": ["the Elm Yard"], "role": None},
+    {"type": "person", "name": "Grace Hopper", "aliases": "none"},
     {"type": "vendor", "name": 7},
     {"type": "date", "name": "12 May"},
     {"name": "third\u0000 landing", "type": "no type!", "role": "captain"},
@@ -82,7 +82,7 @@ UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = 'stepwell.jobs'::re
 """Puts the statistics of the table of jobs into their first state."""
 STORED = {
     "Ana Silva": ("person", ("A. Silva",), "lead mason"),
-    "Lundby AB": ("vendor", (), None),
+    "Lundby AB": ("vendor", ("the Elm Yard",), None),
     "third landing": ("name", (), None),
 }
 
