@@ -68,6 +68,7 @@ class ToolSource(ToolResult):
     synced_at: Annotated[str | None, InSeconds] = Field(
         None, description="When it was last synchronised; absent before."
     )
+    error: str | None = Field(None, description="Code of the error of its latest job; absent if there is none.")
 
 
 class SourceList(ToolResult):

@@ -1,6 +1,7 @@
 """Sources over HTTP: only the user's own folder can be added, and users never reach each other's."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -188,6 +189,11 @@ async def test_an_agent_adds_and_synchronises_a_folder(caller: Caller, root: Pat
     assert "not in one that is allowed" in refused.text
     unfinished = await caller.call("sync_source", source_id=added["source_id"], wait_s=0)
     assert unfinished["status"] in ("queued", "running")
+    assert "error" not in listed
+    shutil.rmtree(folder)
+    gone = await caller.call("sync_source", source_id=added["source_id"], wait_s=30)
+    (listed,) = (await caller.call("list_sources"))["sources"]
+    assert (gone["status"], gone["error"], listed["error"]) == ("failed", "source_unavailable", "source_unavailable")
 
 
 async def test_without_search_neither_operations_nor_tools_show_a_source(caller, callers, root) -> None:
