@@ -93,7 +93,7 @@ class PromptedLlm(ABC):
         """Propose terms and questions: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
         task = Task(*delimited, SCHEMA, MAX_TOKENS)
-        for value in _values(await self.calls.query(lambda: self._answer(task, bulk=False))):
+        for value in _values(_conclusion(await self.calls.query(lambda: self._answer(task, bulk=False)))):
             if isinstance(value, list) and all(isinstance(term, str) for term in value):
                 return Proposal(value)
             if isinstance(value, dict) and value.keys() & {"terms", "questions"}:
@@ -106,14 +106,16 @@ class PromptedLlm(ABC):
         """Name the entities in a text: the first JSON value of the answer with some. Raises ProviderError."""
         delimited = _delimit(ENTITY_TASK, {"text": text})
         task = Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS)
-        values = list(_values(await self.calls.bulk(lambda: self._answer(task, bulk=True))))
+        answer = _conclusion(await self.calls.bulk(lambda: self._answer(task, bulk=True)))
+        values = list(_values(answer))
         for value in values:
             if isinstance(value, dict) and isinstance(found := value.get("entities"), list):
                 return found
             if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
                 return value
         whole: list[object] = [value for value in values if isinstance(value, dict) and "name" in value]
-        if whole or [] in values:  # of a list that the limit of tokens has cut off; else there are none
+        is_none = [] in values and "{" not in answer  # else the list may be that of the aliases of a first entity
+        if whole or is_none:  # whole ones of a list that the limit of tokens has cut off
             return whole
         raise errors.ProviderError(NOT_ANSWERED, fault="answer")
 
@@ -129,11 +131,15 @@ def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
     return task.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"
 
 
-def _values(answer: object) -> Iterator[object]:
-    """The outermost JSON objects and lists in an answer, after its reasoning. Raises ProviderError."""
+def _conclusion(answer: object) -> str:
+    """What an answer says after its reasoning. Raises ProviderError."""
     if not isinstance(answer, str) or len(answer) > MAX_CHARACTERS:
         raise errors.ProviderError("The language model returned no usable answer.", fault="answer")
-    answer = answer.rpartition("</think>")[2]
+    return answer.rpartition("</think>")[2]
+
+
+def _values(answer: str) -> Iterator[object]:
+    """The outermost JSON objects and lists in an answer."""
     decoder, start = json.JSONDecoder(), 0
     for _attempt in range(MAX_ATTEMPTS):
         found = _OPENING.search(answer, start)

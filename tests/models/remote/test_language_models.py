@@ -110,7 +110,10 @@ async def test_entities_are_asked_for_as_data_and_read_from_prose(provider: Fake
     assert ("Ada" in task, data.count("<"), "response_format" in provider.requests[0][1]) == (False, 2, True)
 
 
-@pytest.mark.parametrize("content", ["PWNED", "", None, '{"terms": []}', '{"entities": "Ada"}', '["Ada"]'])
+CUT_OFF = '{"entities": [{"type": "person", "name": "Ada", "aliases": [], "ro'
+
+
+@pytest.mark.parametrize("content", ["PWNED", "", None, '{"terms": []}', '{"entities": "Ada"}', '["Ada"]', CUT_OFF])
 async def test_an_answer_without_entities_is_a_provider_error(provider: FakeProvider, llm, content: object) -> None:
     provider.openai(content)
     with pytest.raises(ProviderError):
