@@ -212,6 +212,12 @@ class ProviderError(StepwellError):
         self.fault = fault
 
 
+def fault_of(error: Exception) -> str:
+    """What was wrong in a call to a provider. Its message, which is not logged, may have text of the user."""
+    fault = error.fault if isinstance(error, ProviderError) else None
+    return fault or type(error).__name__
+
+
 class BadEmbedding(ProviderError):
     """An embedder returned the wrong number, size or kind of vectors."""
 

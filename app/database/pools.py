@@ -221,7 +221,7 @@ class Pool:
                 if left and isinstance(error, UNREACHABLE):
                     continue
                 raise
-            self._note_reachable(True)
+            self._note_reached()
             if rows and "read_only" in rows[0]:
                 self.is_read_only = rows[0]["read_only"] == "on"
             return connection, rows
@@ -280,7 +280,7 @@ class Pool:
         try:
             yield
         except Unresponsive as error:
-            self._note_reachable(False, error)
+            self._note_lost(error)
             raise
         except (exc.SQLAlchemyError, asyncpg.PostgresError, *UNREACHABLE) as error:
             if isinstance(error, asyncpg.InvalidCachedStatementError | asyncpg.OutdatedSchemaCacheError):
@@ -289,20 +289,21 @@ class Pool:
             if isinstance(translated, errors.ReadOnly):
                 self.is_read_only = True
             if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, RecoveryConflict):
-                self._note_reachable(False, error)
+                self._note_lost(error)
                 await self._restore()
             # A defect keeps its cause, the error of the driver, whose class the log names.
             raise translated from (error.__cause__ if translated is error else error)
 
-    def _note_reachable(self, is_reachable: bool, error: Exception | None = None) -> None:
-        """Note whether the last attempt reached the server; log the begin and the end of an outage."""
-        if is_reachable and not self.is_reachable:
+    def _note_reached(self) -> None:
+        if not self.is_reachable:
             log.info("database reached again", extra={"action": "database_reached"})
-        elif error is not None and self.is_reachable:
-            log.warning(
-                "database lost: %s", type(driver_errors.root(error)).__name__, extra={"action": "database_lost"}
-            )
-        self.is_reachable = is_reachable
+        self.is_reachable = True
+
+    def _note_lost(self, error: Exception) -> None:
+        if self.is_reachable:
+            cause = type(driver_errors.root(error)).__name__
+            log.warning("database lost: %s", cause, extra={"action": "database_lost"})
+        self.is_reachable = False
 
     async def _restore(self) -> None:
         """Await `on_lost` for RESTORE_S seconds. Whoever runs the server logs why it cannot be restarted."""

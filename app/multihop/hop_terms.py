@@ -147,8 +147,8 @@ async def _ask_model(passages: Passages, context: SearchContext, method: Extract
         async with context.turn.released(), asyncio.timeout(context.services.budget.llm_s):
             return await llm.propose(passages.question, passages.texts_with_titles)
     except (errors.ProviderError, TimeoutError) as error:
-        reason = str(error) or type(error).__name__
-        log.warning("the language model proposed no terms: %s", reason, extra={"action": "llm_failed"})
+        fault = errors.fault_of(error)
+        log.warning("the language model proposed no terms: %s", fault, extra={"action": "llm_failed"})
         context.degraded.append("llm_failed")
         return Proposal(())
 

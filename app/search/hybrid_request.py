@@ -123,8 +123,7 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
                     kept = await vectors.flights.join(key, compute)
         return kept.tolist()
     except (errors.ProviderError, TimeoutError) as error:
-        fault = getattr(error, "fault", None) or type(error).__name__  # a message may have text of the user
-        log.warning("query embedding failed: %s", fault, extra={"action": "embedding_failed"})
+        log.warning("query embedding failed: %s", errors.fault_of(error), extra={"action": "embedding_failed"})
         context.degraded += ["embedding_failed", "no_query_vector"]
         return None
 

@@ -142,8 +142,8 @@ async def _correct(search: SearchState, db: SearchTransaction) -> SearchState:
     edited = [word for word in words if len(word) >= SHORTEST_EDITED]
     if not words or (db.restriction is not None and len(edited) > MAX_OF_PART):
         return search
-    seen = db.listed and db.listed.statistics
-    configs = sorted(seen) if seen else await db.scalars(_CONFIGS, {"user_id": db.user_id})
+    seen = None if db.listed is None else db.listed.statistics
+    configs = sorted(seen) if seen is not None else await db.scalars(_CONFIGS, {"user_id": db.user_id})
     spelled = await _find_stored_edits(db, spellings(words, configs))
     found = spelled | await _find_stored_edits(db, {word: edits(word) for word in edited if word not in spelled})
     missing = [term.lexeme for term in absent_terms(terms)]

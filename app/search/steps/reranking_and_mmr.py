@@ -214,8 +214,7 @@ async def _new_scores(
                 request.text or "", [passages[position].text for position in with_text]
             )
     except (errors.ProviderError, TimeoutError) as error:
-        fault = getattr(error, "fault", None) or type(error).__name__  # a message may have text of the user
-        log.warning("re-ranking failed: %s", fault, extra={"action": "reranker_failed"})
+        log.warning("re-ranking failed: %s", errors.fault_of(error), extra={"action": "reranker_failed"})
         return {}
     return dict(zip(with_text, scores, strict=True))
 
