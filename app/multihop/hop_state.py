@@ -127,11 +127,6 @@ class HopState:
         return not followed and all(hop == 1 for hop in self.brought.values())
 
     @property
-    def has_questions(self) -> bool:
-        """Whether a hop searched for questions of the language model."""
-        return any(found.questions for found in self.terms.values())
-
-    @property
     def question_idf(self) -> dict[str, float]:
         """The idf of the question's lexemes that any chunk contains.
 

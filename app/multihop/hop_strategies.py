@@ -39,12 +39,8 @@ COVERAGE_POOL = 60
 """Number of chunks with the largest sums whose words are compared."""
 TIE = 1e-9
 """Least distance of scores whose order must hold, such as a sum with limited signals and the best sum without them."""
-_ASKED = "asked"
-LARGEST_SUM = sum(
-    one.weight * one.largest for one in hop_signal_weights.SIGNALS if not one.is_limited and one.name != _ASKED
-)
-"""The sum if each signal except `asked` and limited ones has its largest value. Limited ones raise no sum above it."""
-
+LARGEST_SUM = sum(one.weight * one.largest for one in hop_signal_weights.SIGNALS if not one.is_limited)
+"""The sum if each signal except limited ones has its largest value. Limited ones raise no sum above it."""
 
 MIN_WIDTH = 5
 """Least number of chunks that a hop adds from a search."""
@@ -159,7 +155,7 @@ class LinkStrategy:
         limited = limit_sums(_sums(state) if state.sums is None else state.sums, words, idf)
         brought = state.brought
         covered = add_coverage(limited, words, idf, brought)
-        return HopScores(covered, largest=largest_sum(with_questions=state.has_questions), hops=brought)
+        return HopScores(covered, largest=LARGEST_SUM + COVERAGE_WEIGHT, hops=brought)
 
     def relevance(self, score: float, assessed: Assessment) -> float:
         """The relevance of a hit by its share of the largest sum."""
@@ -308,11 +304,6 @@ def sum_signals(values: Mapping[str, float]) -> Scored:
     """Returns the weighted sum of the signals of a chunk. Absent and negative values count as 0."""
     parts = {name: hop_signal_weights.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
     return Scored(sum(parts.values()), parts)
-
-
-def largest_sum(*, with_questions: bool) -> float:
-    """Returns the largest score of a chunk with all words of the question. `asked` counts only with questions."""
-    return LARGEST_SUM + COVERAGE_WEIGHT + (hop_signal_weights.WEIGHTS[_ASKED] if with_questions else 0.0)
 
 
 def limit_sums(

@@ -95,10 +95,11 @@ SIGNALS = (
     LinkSignal("expanded", 0.5, "search term", start="search", priority=6, meaning="the expanded query found the hit"),
     LinkSignal(
         "asked",
-        1.0,
+        0.5,
         "question of the language model",
         start="search",
         priority=4,
+        is_limited=True,
         meaning="the search for a question of the language model found it",
     ),
     LinkSignal(

@@ -37,6 +37,7 @@ NOISE = [
 
 
 BOOKS = [Upload(text, uri=uri, title=title) for uri, (title, text) in LIBRARY.items()]
+SAND = [Upload(f"Sand {n}", uri=f"sand{n}", title=f"sand {n}") for n in range(9)]
 NOTES = [Upload(text, uri=f"noise{n}", title=f"note {n}") for n, text in enumerate(NOISE)]
 
 
@@ -163,24 +164,25 @@ async def test_every_hit_of_every_hop_has_the_required_words(library: Tenant, me
     assert set(uris(grouped)) == {*uris(answer), "town"}
 
 
-@pytest.mark.parametrize(("merge", "limit"), [("linked", 9), ("classic", 5)])
-async def test_the_questions_of_a_model_are_searched_for(library: Tenant, merge: Any, limit: int) -> None:
-    """No name leads from the film to the lighthouse, whose passage shares no word with the question."""
+@pytest.mark.parametrize(("merge", "others"), [("linked", SAND), ("classic", NOTES)])
+async def test_the_questions_of_a_model_are_searched_for(tenant: Tenant, merge: Any, others: list[Upload]) -> None:
+    """No name leads to the lamps, whose passage shares no word with the question."""
+    await tenant.add_all([*BOOKS, *others, Upload("Lamps burn oil by wicks.", uri="lamps", title="Ledger")])
 
     async def rank(llm: Proposing, **given: Any) -> int:
-        answer = await _ask(library, llm=llm, merge=merge, limit=limit, **given)
-        return [*uris(answer), "lighthouse"].index("lighthouse")
+        answer = await _ask(tenant, llm=llm, merge=merge, limit=5, **given)
+        return [*uris(answer), "lamps"].index("lamps")
 
-    question = "Who was the keeper of the light?"
+    question = "Which lamps burn oil?"
     usable_or_not = [question, 7, "x" * 300, " ", QUESTION]
     without = await rank(Proposing(["Ilse Brandt"]))
     assert await rank(Proposing(["Ilse Brandt"], usable_or_not)) < without
     assert await rank(Proposing([], usable_or_not), extractor="llm") < without
-    answer = await _ask(library, llm=Proposing(["Ilse Brandt"], usable_or_not), merge=merge, limit=limit)
+    answer = await _ask(tenant, llm=Proposing(["Ilse Brandt"], usable_or_not), merge=merge, limit=5)
     assert (answer.hops or ())[1].questions == (question,)
-    [lighthouse] = [hit for hit in answer.hits if hit.candidate.uri == "lighthouse"]
-    assert lighthouse.hop == 2
-    assert merge == "classic" or (lighthouse.via.signal, lighthouse.via.name) == ("asked", question)
+    [lamps] = [hit for hit in answer.hits if hit.candidate.uri == "lamps"]
+    assert lamps.hop == 2
+    assert merge == "classic" or (lamps.via.signal, lamps.via.name) == ("asked", question)
 
 
 @pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
