@@ -22,12 +22,17 @@ _HEAD = 2_048
 """Bytes at the beginning of a text in which its encoding is declared."""
 _WINDOWS = "cp1252"
 _LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13", "cp1258")
-_DOS, _DOS_LETTERS = "cp850", re.compile(rb"(?<=[A-Za-z])(?:[\x81\x82\x84](?=[a-z\s.,])|\x94(?=[a-z]))")
-"""The letters ü, é, ä and ö of DOS, in words. No encoding of Windows has letters there."""
-_QUOTES = re.compile(rb"(?<![A-Za-z])[\x91\x93](?=[A-Za-z])")
-"""Opening quotes of Windows."""
+_BEFORE_WINDOWS = ("mac-roman", "cp850", "cp852")
+"""Encodings of the Macintosh and of DOS. Their letters are signs in those of Windows, such as quotes and fractions."""
+_EARLY = re.compile(
+    rb"(?<=[A-Za-z])(?:[\x80-\x84\x86-\x91\x93-\x95\x98-\xac\xae-\xb6\xb8-\xbf](?=[a-z])"
+    rb"|[\x82\x88\x8a\x8d\x8f\x98\x9d](?=[\s.,]))"
+)
+"""Such letters in words, where Windows has no sign but an apostrophe, a dash, a point, or a soft hyphen."""
+EARLY = 0.1
+"""A text may be in an encoding before Windows if more than this share of what is not ASCII are such letters."""
 _OTHER_SCRIPTS = (
-    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874"),
+    *("cp1251", "koi8-u", "cp866", "cp1253", "cp1255", "cp1256", "cp874"),
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 FOREIGN = 0.4
@@ -45,6 +50,8 @@ _SUPERSETS = {
     "euc_kr": "cp949",
 }
 """Declared encodings, and the encodings that are used in their place, as in browsers (WHATWG's Encoding)."""
+_JAPANESE = re.compile(rb"\x1b\$[@B]")
+"""Begins Japanese in ISO 2022, whose bytes are all ASCII."""
 _CURRENCIES = {"cp932": "¥", "cp949": "₩"}
 """What fonts of Japan and Korea show for a backslash, and what their keyboards write before an amount."""
 _AMOUNT = re.compile(r"(?<![\w:/\\.])\\(?=[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{2,8}(?!\d))")
@@ -55,14 +62,6 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 _AS_WINDOWS = {chr(0xDC00 + byte): bytes([byte]).decode(_WINDOWS, "replace") for byte in range(0x80, 0x100)}
 MIXED = 0.1
 """A text is in UTF-8 if at most this share of its characters beyond ASCII is not."""
-_NAMES = {
-    _DOS: "the encoding of DOS (850)",
-    _WINDOWS: "Windows-1252",
-    "cp1250": "Windows-1250",
-    "cp1254": "Windows-1254",
-    "cp1257": "Windows-1257",
-    "cp1258": "Windows-1258",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +100,8 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
     wide = _wide_encoding(raw[:_SAMPLE])
     if wide:
         return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
+    if _JAPANESE.search(raw) and (found := _decode(raw, "iso2022_jp_ext")) is not None:
+        return Decoded(found, ("read as ISO-2022-JP",))
     text = _decode(raw, "utf-8")
     if text is None:
         return _by_code_page(raw)
@@ -114,14 +115,13 @@ def guess(raw: bytes) -> str:
     first = next((place.start() for place in re.finditer(rb"[\x80-\xff]", raw)), 0)
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
     foreign = len(re.findall(rb"[\x80-\xff]", sample))
-    if 3 * len(_DOS_LETTERS.findall(sample)) > foreign and not _QUOTES.search(sample):
-        return _DOS
+    latin = _LATIN if len(_EARLY.findall(sample)) <= EARLY * foreign else (*_LATIN, *_BEFORE_WINDOWS)
     if foreign > FOREIGN * (foreign + len(re.findall(b"[A-Za-z]", sample))):
-        encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))
+        encoding = _detected(sample, (*latin, *_OTHER_SCRIPTS))
         words = _decode(sample, encoding) or ""
         if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
             return encoding
-    encoding = _detected(sample, _LATIN)
+    encoding = _detected(sample, latin)
     same = _decode(sample, encoding) == _decode(sample, _WINDOWS)
     return _WINDOWS if same else encoding
 
@@ -169,7 +169,7 @@ def _by_code_page(raw: bytes) -> Decoded:
     guessed = _decode(raw, encoding)
     if guessed is None:
         return Decoded(text, ("not UTF-8: read as Latin-1",))
-    return Decoded(guessed, (f"not UTF-8: read as {_NAMES.get(encoding, encoding)}",))
+    return Decoded(guessed, (f"not UTF-8: read as {encoding.replace('cp125', 'Windows-125')}",))
 
 
 def _mostly_utf8(raw: bytes) -> str | None:
