@@ -38,6 +38,7 @@ SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
 PICTURE = formats.PICTURE.name
 _ESCAPES = {formats.JSON.name: markups.decode_json, formats.XML.name: markups.decode_xml}
+_ESCAPES |= {"manual": markups.decode_roff, "latex": markups.decode_latex}
 
 
 def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
@@ -257,10 +258,9 @@ async def _decode(file: NamedFile) -> Decoded:
 def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Upload:
     """A file of text as an upload."""
     text = decoded.text
-    if decode := _ESCAPES.get(format.name):
+    markup = markups.find(text, formats.suffix(file.name)) if format == formats.TEXT else None
+    if decode := _ESCAPES.get(markup or format.name):
         text = decode(text)
-    elif format == formats.TEXT and markups.find(text, formats.suffix(file.name)) == "manual":
-        text = markups.decode_roff(text)
     metadata, problems = _metadata({}, file)
     head = cleaning.clean(text[:HEAD]).text if format == formats.TEXT else ""
     return Upload(

@@ -1,7 +1,7 @@
 """Finds the headings and the title of texts in other markup than Markdown, and decodes escapes.
 
-Everything but headings is paragraphs. The escapes of JSON, XML and roff are decoded, because they hide words from a
-search. Layout and markup stay.
+Everything but headings is paragraphs. The escapes of JSON, XML, LaTeX and roff are decoded, because they hide words
+from a search. Layout and markup stay.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _RULES: dict[Markup, _Rules] = {
 }
 _MARKS = {markup: re.compile(f"{rules.headings}|{rules.fences}", re.M | re.I) for markup, rules in _RULES.items()}
 _TITLES = {markup: re.compile(rules.title, re.M | re.I) for markup, rules in _RULES.items()}
-_SUFFIXES: dict[str, Markup] = {"adoc": "asciidoc", "asciidoc": "asciidoc", "org": "org", "tex": "latex"}
+_SUFFIXES: dict[str, Markup] = dict(adoc="asciidoc", asciidoc="asciidoc", org="org", tex="latex", bib="latex")
 _MANUAL = re.compile(r"(?=\n*['.])(?:.*\n){0,300}?\.(?:TH|Dd) ")
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?=\{[^}])|[\\{}$]")
 _IN_JSON = re.compile(r"(?P<codes>(?:\\u[0-9a-fA-F]{4})+)|\\(?P<character>.)", re.DOTALL)
@@ -73,6 +73,14 @@ _ROFF: dict[str, str] = {
     **{pair[:2]: pair[2:] for pair in _NAMED.split()},
     **dict(zip("-e'`. 0~&|^%:/,)", ("-", "\\", "'", "`", ".", *"   ", *[""] * 8), strict=True)),
 }
+_LATEX_MARKS = "\u0301\u0300\u0302\u0303\u0308\u0307\u0304\u0306\u030c\u0327\u030b\u0328\u030a"
+_LATEX_ACCENTS = dict(zip("'`^~\".=uvcHkr", _LATEX_MARKS, strict=True))
+_LATEX_LETTERS = dict(ss="ß", ae="æ", AE="Æ", oe="œ", OE="Œ", aa="å", AA="Å", o="ø", O="Ø", l="ł", L="Ł", i="ı", j="ȷ")
+_IN_LATEX = re.compile(
+    r"(?P<open>\{)?(?<!\\)\\(?:(?P<accent>['`^~=.]|\"(?=[ \t]*[AEIOUYaeiouy{\\])|[uvcHkr](?=[ \t{]))[ \t]*"
+    r"(?:\{\\?(?P<braced>[A-Za-z])\}|\\(?P<dotless>[ij])(?![A-Za-z])(?:\{\}|[ \t])?|(?P<letter>[A-Za-z]))"
+    r"|(?P<name>-|(?:ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z(_^]))(?:\{\}|[ \t])?)(?(open)\})"
+)
 _HIDDEN_IN_ROFF = re.compile(
     r"^(?:['.][ \t]*\\\".*|\.IX\b.*|\.[ \t]*de[1i]?[ \t](?:.*\n){1,60}?\.\.[ \t]*)(?:\n|$)", re.M
 )
@@ -157,6 +165,19 @@ def _show_request(request: re.Match[str]) -> str:
     words = [quoted or word for quoted, word in _ARGUMENT.findall(request[2] or "")]
     text = separator.join(words[:count])
     return f"{text}\n" if text else ""
+
+
+def decode_latex(text: str) -> str:
+    """Replaces the letters in the source of a LaTeX file that are written as commands, and removes possible hyphens."""
+    return _IN_LATEX.sub(_latex_letter, text)
+
+
+def _latex_letter(command: re.Match[str]) -> str:
+    accent, letter = command["accent"], command[command.lastgroup or 0]
+    if not accent:
+        return _LATEX_LETTERS.get(letter, "")  # a possible hyphen has none
+    composed = unicodedata.normalize("NFC", letter + _LATEX_ACCENTS[accent])
+    return composed if len(composed) == 1 else command[0]
 
 
 def decode_json(text: str) -> str:

@@ -48,6 +48,14 @@ def test_letters_with_accents_and_codes_of_a_manual_page_are_characters() -> Non
     assert markups.decode_roff(text) == r"paramètre français même Été štep œan ש😀 \[uD800] \(=3"
 
 
+def test_letters_that_latex_writes_as_commands_are_characters() -> None:
+    text = r"caf\'e Schr{\"o}dinger M\"{u}nchen Stra\ss e na\"\i ve \o re \v{C}apek gar\c con \L\'od\'z foot\-ball"
+    shown = "café Schrödinger München Straße naïve øre Čapek garçon Łódź football"
+    assert markups.decode_latex(text) == shown
+    kept = r"\omega \leq \O(n) \d x \ref{x} a\\-b printf(\"hello\") \'{} \label"
+    assert markups.decode_latex(kept) == kept
+
+
 def test_the_layout_of_a_manual_page_is_blank_lines_and_its_fonts_are_text() -> None:
     text = (
         '.SH OPTIONS\n.TP\n.BR -e ", " --env =ENV\nNever \n.B "on prod" .\n.sp\n.if n \\{\\\n.RS 4\n.\\}\n.IP -f 4\nall'
