@@ -19,6 +19,7 @@ LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""
 MAX_ID = 200
 """Most characters of the id of a document in a file."""
+DELETED = "deleted text of tracked changes"
 MAX_PEOPLE = 300
 """Most people of a header or conversation in the metadata, which may have 64 KB."""
 MAX_PIXELS = 16_000_000

@@ -14,7 +14,7 @@ from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
-from app.parsing.types import ExtractedDocument, InputFile
+from app.parsing.types import DELETED, ExtractedDocument, InputFile, LeftOut
 
 _HEAD = 1_000_000
 """Number of bytes at the beginning of a file that contain its properties."""
@@ -32,6 +32,8 @@ _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
 """The beginning of data that may have braces, and the number of its bytes."""
 _HEADER = re.compile(rb"\{\\(?:header|footer)[lrf]?(?![a-z])")
 """The beginning of a group that the library leaves out, apart from its first control word."""
+_DELETED = re.compile(rb"\{(?:\\(?!deleted(?![a-z\d]))[a-z]{1,32}+-?\d{0,10}+[ \r\n]?+){0,40}+\\deleted(?![a-z\d])")
+"""The beginning of a group whose text a tracked change has removed."""
 _BREAK = re.compile(
     rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|annotation|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"
     rb"-?\d{0,10} ?|[~_])"
@@ -51,7 +53,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
         raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
     try:
-        shown = _COMMENT.sub(rb"{\\footnote Comment: ", _HEADER.sub(rb"{\\par", _separate_raised(file.raw)))
+        kept, deleted = _DELETED.subn(rb"{\\*\\deleted", file.raw)
+        shown = _COMMENT.sub(rb"{\\footnote Comment: ", _HEADER.sub(rb"{\\par", _separate_raised(kept)))
         document = anydoc.to_document(shown)
     except anydoc.ConvertError as error:
         raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
@@ -69,13 +72,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata=author_and_time.author(author),
         created_at=author_and_time.parse_moment(time),
         warnings=tuple(embedded.warnings),
-        left_out=(*contents, *writer.left_out, *embedded.left_out),
+        left_out=(*contents, *writer.left_out, *embedded.left_out, *[LeftOut(DELETED)] * deleted),
     )
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The words of the document, except words with characters that are written as codes."""
-    raw = _without_hidden(_ESCAPED.sub(b" ", _separate_raised(_without_binary(raw))))
+    kept = _DELETED.sub(rb"{\\*\\deleted", _without_binary(raw))
+    raw = _without_hidden(_ESCAPED.sub(b" ", _separate_raised(kept)))
     for pattern, written in ((_CODE, b"\xff"), (_BREAK, b" \x00 "), (_CONTROL, b"")):
         raw = pattern.sub(written, raw)
     yield "", " ".join(word for word in raw.decode("ascii", "replace").split() if "\ufffd" not in word)

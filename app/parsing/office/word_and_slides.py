@@ -24,7 +24,7 @@ from app.parsing.office import office_markdown
 from app.parsing.office.office_markdown import PAGE, Writer
 from app.parsing.pages import pictures
 from app.parsing.pages.pictures import Embedded
-from app.parsing.types import ExtractedDocument, InputFile, LeftOut
+from app.parsing.types import DELETED, ExtractedDocument, InputFile, LeftOut
 
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
 _DOCUMENT = re.compile(r"word/document\d*\.xml")
@@ -544,7 +544,7 @@ def _imported(archive: zipfile.ZipFile, main: str) -> Iterator[LeftOut]:
 
 
 def _deleted(text: str) -> list[LeftOut]:
-    return [LeftOut("deleted text of tracked changes", text)] if text.strip() else []
+    return [LeftOut(DELETED, text)] if text.strip() else []
 
 
 def _comments(archive: zipfile.ZipFile, names: Iterable[str]) -> Iterator[str]:
