@@ -192,6 +192,12 @@ def test_words_are_neither_joined_nor_cut(read: Read) -> None:
     assert document.text == "See liblime **2**"
 
 
+def test_readings_stand_behind_their_word(read: Read) -> None:
+    page = "<p><ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rp>(</rp><rt>きょう</rt><rp>)</rp></ruby>都の港</p>"
+    (document,) = read(f"<!doctype html><body>{page}</body>".encode(), "a.html")
+    assert (document.text.strip(), document.warnings) == ("東京(とうきょう)都の港", ())
+
+
 @pytest.mark.parametrize(
     ("title", "heading", "expected"),
     [
@@ -415,6 +421,8 @@ def test_items_have_the_letters_or_roman_numbers_of_their_list(read: Read, list_
         ('<span><a href="#a1">*</a></span>In caves.', "* In caves."),
         ('<a href="#cave">Cave</a>s are damp.', "Caves are damp."),
         ('In caves<sup><a href="#n1">iv</a></sup>.', "In caves^iv."),
+        ('In caves<a epub:type="noteref" href="n.xhtml#n1">4</a>.', "In caves^4."),
+        ('In caves<a role="doc-noteref" href="#n1"><sup>4</sup></a>.', "In caves^4."),
     ],
 )
 def test_the_number_of_a_note_is_apart_from_words(read: Read, note: str, text: str) -> None:

@@ -43,7 +43,7 @@ MOST_COLUMNS = 1_000
 MOST_NAMES = 3
 """Most rows with the names of the columns of a table."""
 _CELLS, _GROUPS = ("td", "th"), ("tbody", "thead", "tfoot")
-_NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
+_NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object", "rp")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
 _ELSEWHERE = {
     "noscript": "text for browsers without scripts",
@@ -96,6 +96,8 @@ _WITHIN = re.compile(r".[^\W_]\0[^\W_]|\d[.,]\0\d|.\d\0[.,]\d", re.S)
 """A place within a word or number, with two characters before it."""
 _SHADOW_ROOT = re.compile(r"<template(?=\s[^<>]*\bshadowrootmode\b)")
 """The beginning of a template that is the content of the element around it."""
+_NOTE_LINK = re.compile(r"""<a(?=\s[^<>]*\b(?:epub:type=|role=["']doc-)["']?noteref\b)[^<>]*>([^<>]*)</a>""")
+"""The number of a note in a book, which its style raises."""
 _KIND = re.compile(r"[\w-]+")
 _WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
 _BEFORE, _AFTER = re.compile(r"(?:[A-Z]{0,3}[$£¥€])?\s?\(?"), re.compile(r"\)?\s?[%€]?\)?")
@@ -221,6 +223,7 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
 
 def _as_shown(html: str) -> str:
     """Writes what browsers show and a parser of HTML does not as elements and text: shadow roots, CDATA sections."""
+    html = _NOTE_LINK.sub(r"<sup>\1</sup>", html) if "noteref" in html else html
     html = _SHADOW_ROOT.sub("<div", html) if "shadowrootmode" in html else html
     first, *sections = html.split("<![CDATA[")
     parts = (section.partition("]]>") for section in sections)
@@ -252,6 +255,8 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     for picture in soup.find_all("img"):
         if description := markdown_writer.describe(picture.get("alt")):
             picture.replace_with(f" {description} ")
+    for ruby in soup.find_all("ruby"):  # behind its word, because each character may have a reading
+        ruby.append("".join(["(", *(part.extract().get_text() for part in ruby.find_all("rt")), ")"]))
     _name_landmarks(soup)
     _unfold_layout(soup)
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
