@@ -81,16 +81,16 @@ async def test_users_are_served_in_turn_and_an_idle_process_ends(tmp_path: Path)
 
 
 @pytest.mark.skipif(not process.is_installed(), reason='needs the extra: pip install ".[ocr]"')
-async def test_text_is_recognised_with_its_place_also_skewed_and_upside_down() -> None:
+async def test_text_is_recognised_with_its_place_also_skewed_sideways_and_upside_down() -> None:
     page = pages.clean(1)[0]
     part = page.picture.crop((160, 150, 1500, 330))
     wanted = page.text[:200]
     async with Recogniser() as recogniser:
-        for turn in (2, 180):
+        for turn in (2, 90, 180, 270):
             turned = part.rotate(turn, expand=True, fillcolor=255)
             lines = await recogniser.lines(Picture(turned.width, turned.height, turned.tobytes()), "ana")
             found = " ".join(line.text for line in sorted(lines, key=lambda line: line.corners[1]))
             assert Levenshtein.normalized_distance(found[:200], wanted) < 0.03
-            assert all(0 <= x <= turned.width for line in lines for x in line.corners[::2])
+            assert all(0 <= x <= max(turned.size) for line in lines for x in line.corners[::2])
         white = Picture(part.width, part.height, b"\xff" * part.width * part.height)
         assert await recogniser.lines(white, "ana") == []
