@@ -158,7 +158,7 @@ def _wide_encoding(sample: bytes) -> str | None:
 
 def _by_code_page(raw: bytes) -> Decoded:
     text = raw.decode("latin-1")
-    if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
+    if b"\0" in raw[:_HEAD] or _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
         raise _binary()
     declared = _DECLARED.search(raw[:_HEAD])
     if declared and (found := _decode(raw, _named(declared[1].decode()))) is not None:

@@ -39,7 +39,14 @@ def test_a_guessed_encoding_is_reported_and_utf8_is_not():
 
 
 @pytest.mark.parametrize(
-    "raw", [b"\x89PNG\r\n\x1a\n" + bytes(64), b"PK\x03\x04" + bytes(30), bytes(range(256)) * 4, bytes(100)]
+    "raw",
+    [
+        b"\x89PNG\r\n\x1a\n" + bytes(64),
+        b"PK\x03\x04" + bytes(30),
+        bytes(range(256)) * 4,
+        bytes(100),
+        b"BM" + bytes(52) + b"\xff" * 9_000,
+    ],
 )
 def test_binary_content_is_refused_with_the_field_named(raw):
     with pytest.raises(BadRequest) as refusal:
