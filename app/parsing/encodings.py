@@ -74,9 +74,6 @@ class Decoded:
 
 def is_text(head: bytes) -> bool:
     """Whether a file with these first bytes is a text that `decode` reads."""
-    lead = next((place for place in range(1, min(4, len(head)) + 1) if head[-place] & 0xC0 != 0x80), 0)
-    if lead and head[-lead] >= 0xC0:  # the bytes may end inside a character
-        head = head[:-lead]
     try:
         decode(head)
     except BadRequest:
