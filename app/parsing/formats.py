@@ -55,6 +55,11 @@ _MBOX = re.compile(
     rb"From (?:(?=[^\r\n]*\d{4})[^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n(?:>From |[!-9;-~]{1,100}[ \t]?:)"
     rb"|[^\s@]{1,250}@[^\s@]{1,250}\r?\n[!-9;-~]{1,100}:)"
 )
+_MESSAGE = re.compile(
+    rb"(?i)(?!From: <Saved by )(?:(?:Return-Path:.*<|Delivered-To:.+@).*\n[!-9;-~]+:|Received:.+\n[ \t]"
+    rb"|(?:[!-9;-~]{1,60}:.*\n(?:[ \t].*\n){0,30}){1,30}?(?:Message-ID|MIME-Version):)"
+)
+"""The headers of a message, as the files of a Maildir begin."""
 _OFFICE_AS_XML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*+<\?xml[^>]*+>\s*+(?:<\?mso-application\s|<office:document\s|<pkg:package\s)"
 )
@@ -146,7 +151,7 @@ FORMATS = (
     JSON_LIST,
     FileFormat("notebook", "plain", ("Jupyter notebooks",), ("ipynb",), "notebook"),
     FileFormat("book", "binary", ("EPUB",), ("epub",), "html.epub", mimetypes=frozenset({b"application/epub+zip"})),
-    FileFormat("email", "encoded", ("EML",), ("eml",), "mail.mail"),
+    FileFormat("email", "encoded", ("EML",), ("eml",), "mail.mail", signature=_MESSAGE),
     FileFormat(
         "mhtml", "encoded", ("MHTML",), ("mhtml", "mht"), "mail.mhtml", signature=re.compile(rb"From: <Saved by ")
     ),
