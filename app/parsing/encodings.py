@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from encodings.aliases import aliases
 
 from app.errors import BadRequest
 
@@ -50,6 +51,8 @@ _SUPERSETS = {
     "euc_kr": "cp949",
 }
 """Declared encodings, and the encodings that are used in their place, as in browsers (WHATWG's Encoding)."""
+aliases.update(iso_8859_8_i="iso8859_8", windows_31j="cp932", windows_874="cp874", x_sjis="cp932", x_gbk="gbk")
+"""Names of encodings in mails and on pages that Python does not know."""
 _JAPANESE = re.compile(rb"\x1b\$[@B]")
 """Begins Japanese in ISO 2022, whose bytes are all ASCII."""
 _CURRENCIES = {"cp932": "¥", "cp949": "₩"}
@@ -133,11 +136,9 @@ def _detected(sample: bytes, candidates: tuple[str, ...]) -> str:
 
 
 def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
-    notes = (note,) if note else ()
-    try:
-        return Decoded(raw.decode(encoding), notes)
-    except UnicodeDecodeError:
-        return Decoded(raw.decode(encoding, "replace"), (*notes, "undecodable bytes were replaced"))
+    text = raw.decode(encoding, "replace")
+    lost = "undecodable bytes were replaced" if "\ufffd" in text else None
+    return Decoded(text, tuple(filter(None, (note, lost))))
 
 
 def _wide_encoding(sample: bytes) -> str | None:

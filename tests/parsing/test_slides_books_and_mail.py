@@ -222,6 +222,19 @@ def test_texts_and_subjects_in_an_unknown_encoding_are_read_as_utf_8_or_windows_
         assert (document.title, document.text) == ("Größe", "Mörtel.")
 
 
+@pytest.mark.parametrize(
+    ("label", "encoding", "word"),
+    [("iso-8859-8-i", "iso8859_8", "שלום"), ("windows-31j", "cp932", "港"), ("windows-874", "cp874", "ท่าเรือ")],
+)
+def test_names_of_encodings_that_mail_programs_write_are_known(
+    read: Read, label: str, encoding: str, word: str
+) -> None:
+    subject = f"=?{label}?B?{base64.b64encode(word.encode(encoding)).decode()}?="
+    head = f"Subject: {subject}\nContent-Type: text/plain; charset={label}\n\n".encode()
+    (document,) = read(head + word.encode(encoding), "a.eml")
+    assert (document.title, document.text, document.warnings) == (word, word, ())
+
+
 def test_a_message_without_text_has_its_subject_and_is_refused_without_one(read: Read) -> None:
     (document,) = read(b"Subject: Lime is late\n\n", "a.eml")
     assert (document.title, document.text.strip()) == ("Lime is late", "")
