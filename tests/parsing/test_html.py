@@ -190,6 +190,8 @@ def test_words_are_neither_joined_nor_cut(read: Read) -> None:
         b"<html><p>See <span><b>lib</b></span><span><em>lime</em></span> <span><b>2</b></span></p>", "a.html"
     )
     assert document.text == "See liblime **2**"
+    (document,) = read(b"<html><p>Fee: <del>ten</del><ins>twelve</ins> euros</p></html>", "a.html")
+    assert (document.text, document.warnings) == ("Fee: ~~ten~~twelve euros", ())
 
 
 def test_readings_stand_behind_their_word(read: Read) -> None:

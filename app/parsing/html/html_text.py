@@ -106,7 +106,7 @@ _AMOUNT = re.compile(r"\W*+\d[\d.,'\s]*+\W*+|[\u2012-\u2015-]")
 _BLOCKS = (
     "address annotation article aside blockquote body br button caption center code dd details dialog dir div dl dt "
     "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li "
-    "main math menu "
+    "main math menu del s "
     "nav ol optgroup option p pre samp search section select summary table tbody td textarea tfoot th thead title tr ul"
 )
 """Elements whose text is separate from the text around them, like text between marks of code."""
@@ -585,7 +585,6 @@ class _PageConverter(MarkdownConverter):
 
     convert_b = convert_strong = _without_marks_in_words(_library.convert_b)
     convert_em = convert_i = _without_marks_in_words(_library.convert_em)
-    convert_del = convert_s = _without_marks_in_words(_library.convert_del)
 
 
 def _list_kind(parent: Tag | None) -> str:
