@@ -176,6 +176,7 @@ def test_a_header_that_is_folded_or_encoded_as_a_whole_has_names_and_addresses(r
     (document,) = read(f"From: =?utf-8?b?{encoded}?=\n\nMortar.".encode(), "a.eml")
     assert document.metadata["participants"] == ["Veit, Zoë", "Cy"]
     assert document.metadata["from"] == ["zoe@example.org", "cy@example.org"]
+    assert read(b"\xef\xbb\xbf\r\nSubject: Lime\r\n\r\nMortar.", "a.eml")[0].title == "Lime"
     (folded,) = read(b'From: "Veit,\r\n Ana" <ana@example.org>,\r\n Bo <bo@example.org>\r\n\r\nMortar.', "a.eml")
     assert folded.metadata["participants"] == ["Veit, Ana", "Bo"]
 

@@ -25,6 +25,8 @@ MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
 KEPT_HEADERS = 8
 """Most parsed headers that are cached, because the library asks for the content type of a message a dozen times."""
+_BEFORE_HEADERS = b"\xef\xbb\xbf\r\n\t "
+"""A byte order mark and blank lines, after which the library takes headers for text."""
 _SEPARATOR = re.compile(
     rb"^From (?:(?=[^\r\n]*\d{4})(?=[^\r\n]*\d\d:\d\d)[^\r\n]*+|[^\s@]+@[^\s@]+(?=\r?\n[!-9;-~]+:))\r?\n", re.M
 )
@@ -69,7 +71,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         nothing = "The mailbox contains no message with text or a subject."
         yield from types.annotate(_read_mailbox(file, warnings), nothing, warnings=warnings)
         return
-    found = document(parse(file.raw))
+    found = document(parse(file.raw.lstrip(_BEFORE_HEADERS)))
     if found is None:
         raise UnreadableFile("no_text", "The message contains no text and has no subject.")
     yield found
@@ -138,7 +140,7 @@ def _decode_words(text: str) -> str:
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The texts of all parts of a message, or of each message of a mailbox."""
     is_mailbox = _SEPARATOR.match(raw)
-    for number, message in enumerate(_messages(raw) if is_mailbox else [raw], 1):
+    for number, message in enumerate(_messages(raw) if is_mailbox else [raw.lstrip(_BEFORE_HEADERS)], 1):
         texts = "\n".join(dict.fromkeys(_texts(email.message_from_bytes(message))))
         yield f"message {number}" if is_mailbox else "", texts
 
