@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from encodings.aliases import aliases
 
 from app.errors import BadRequest
 
@@ -51,8 +50,9 @@ _SUPERSETS = {
     "euc_kr": "cp949",
 }
 """Declared encodings, and the encodings that are used in their place, as in browsers (WHATWG's Encoding)."""
-aliases.update(iso_8859_8_i="iso8859_8", windows_31j="cp932", windows_874="cp874", x_sjis="cp932", x_gbk="gbk")
-"""Names of encodings in mails and on pages that Python does not know."""
+_UNKNOWN_NAMES = dict(iso_8859_8_i="iso8859_8", windows_31j="cp932", windows_874="cp874", x_sjis="cp932", x_gbk="gbk")
+"""Names of encodings in mails and on pages that Python does not know, and those that it knows."""
+codecs.register(lambda name: codecs.lookup(_UNKNOWN_NAMES[name]) if name in _UNKNOWN_NAMES else None)
 _JAPANESE = re.compile(rb"\x1b\$[@B]")
 """Begins Japanese in ISO 2022, whose bytes are all ASCII."""
 _CURRENCIES = {"cp932": "¥", "cp949": "₩"}
