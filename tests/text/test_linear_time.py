@@ -224,6 +224,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "chunking of code": lambda text: chunking.split(text, kind="code"),
     "headings of AsciiDoc": lambda text: markups.blocks(text, "asciidoc"),
     "letters of LaTeX": markups.decode_latex,
+    "lines of contacts": markups.decode_cards,
     "headings of LaTeX": lambda text: markups.blocks(text, "latex"),
     "headings of manual pages": lambda text: markups.blocks(markups.decode_roff(text), "manual"),
     "markup": lambda text: markups.find(text, ""),

@@ -39,6 +39,7 @@ HEAD = formats.HEAD
 PICTURE = formats.PICTURE.name
 _ESCAPES = {formats.JSON.name: markups.decode_json, formats.XML.name: markups.decode_xml}
 _ESCAPES |= {"manual": markups.decode_roff, "latex": markups.decode_latex}
+_ESCAPES |= {"ics": markups.decode_cards, "vcf": markups.decode_cards}
 
 
 def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
@@ -258,8 +259,9 @@ async def _decode(file: NamedFile) -> Decoded:
 def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Upload:
     """A file of text as an upload."""
     text = decoded.text
-    markup = markups.find(text, formats.suffix(file.name)) if format == formats.TEXT else None
-    if decode := _ESCAPES.get(markup or format.name):
+    suffix = formats.suffix(file.name)
+    kind = markups.find(text, suffix) or suffix if format == formats.TEXT else format.name
+    if decode := _ESCAPES.get(kind):
         text = decode(text)
     metadata, problems = _metadata({}, file)
     head = cleaning.clean(text[:HEAD]).text if format == formats.TEXT else ""
@@ -269,7 +271,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
         markdown=format == formats.MARKDOWN,
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
-        default_title=markups.title(head, formats.suffix(file.name)) or document_drafts.title_of_file(file.name),
+        default_title=markups.title(head, suffix) or document_drafts.title_of_file(file.name),
         warnings=(*decoded.warnings, *problems),
     )
 

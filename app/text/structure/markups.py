@@ -1,13 +1,14 @@
 """Finds the headings and the title of texts in other markup than Markdown, and decodes escapes.
 
-Everything but headings is paragraphs. The escapes of JSON, XML, LaTeX and roff are decoded, because they hide words
-from a search. Layout and markup stay.
+Everything but headings is paragraphs. The escapes of JSON, XML, LaTeX, roff, calendars and contacts are decoded,
+because they hide words from a search. Layout and markup stay.
 """
 
 from __future__ import annotations
 
 import html
 import json
+import quopri
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -81,6 +82,7 @@ _IN_LATEX = re.compile(
     r"(?:\{\\?(?P<braced>[A-Za-z])\}|\\(?P<dotless>[ij])(?![A-Za-z])(?:\{\}|[ \t])?|(?P<letter>[A-Za-z]))"
     r"|(?P<name>-|(?:ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z(_^]))(?:\{\}|[ \t])?)(?(open)\})"
 )
+_QUOTED = re.compile(r"^([^:\n]{0,300};ENCODING=QUOTED-PRINTABLE[^:\n]{0,300}:)((?:.*=\r?\n)*.*)", re.M | re.I)
 _HIDDEN_IN_ROFF = re.compile(
     r"^(?:['.][ \t]*\\\".*|\.IX\b.*|\.[ \t]*de[1i]?[ \t](?:.*\n){1,60}?\.\.[ \t]*)(?:\n|$)", re.M
 )
@@ -178,6 +180,16 @@ def _latex_letter(command: re.Match[str]) -> str:
         return _LATEX_LETTERS.get(letter, "")  # a possible hyphen has none
     composed = unicodedata.normalize("NFC", letter + _LATEX_ACCENTS[accent])
     return composed if len(composed) == 1 else command[0]
+
+
+def decode_cards(text: str) -> str:
+    """Joins folded lines and decodes escapes of calendars (RFC 5545) and contacts (RFC 6350; quoted-printable of 2.1).
+
+    A blank line stands before each entry.
+    """
+    text = _QUOTED.sub(lambda line: line[1] + quopri.decodestring(line[2].encode()).decode(errors="replace"), text)
+    text = re.sub(r"^(?=BEGIN:)", "\n", re.sub(r"\r?\n[ \t]", "", text), flags=re.M)
+    return re.sub(r"\\([,;nN\\])", lambda escape: escape[1] if escape[1] in ",;\\" else "\n", text)
 
 
 def decode_json(text: str) -> str:

@@ -48,6 +48,12 @@ def test_letters_with_accents_and_codes_of_a_manual_page_are_characters() -> Non
     assert markups.decode_roff(text) == r"paramètre français même Été štep œan ש😀 \[uD800] \(=3"
 
 
+def test_lines_of_calendars_and_contacts_are_joined_and_decoded() -> None:
+    name = "FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:"
+    card = f"BEGIN:VCARD\r\n{name}Gr=C3=B6=\r\n=C3=9Fe\r\nNOTE:Lime mor\r\n tar\\, dry\\nslowly"
+    assert markups.decode_cards(card) == f"\nBEGIN:VCARD\r\n{name}Größe\r\nNOTE:Lime mortar, dry\nslowly"
+
+
 def test_letters_that_latex_writes_as_commands_are_characters() -> None:
     text = r"caf\'e Schr{\"o}dinger M\"{u}nchen Stra\ss e na\"\i ve \o re \v{C}apek gar\c con \L\'od\'z foot\-ball"
     shown = "café Schrödinger München Straße naïve øre Čapek garçon Łódź football"
