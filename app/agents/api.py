@@ -101,7 +101,8 @@ async def describe_tools(request: Request, user_id: AnyUser) -> dict[str, Any]:
     known = context(request, user_id)
     server = str(request.base_url).rstrip("/") + request.headers.get("x-forwarded-prefix", "").rstrip("/")
     offered = registry.list_offered(known.scopes, optional=known.optional_tools)
-    return tool_formats.openapi_document(offered, server=server)
+    needs_key = request.app.state.settings.auth != "none"
+    return tool_formats.openapi_document(offered, server=server, needs_key=needs_key)
 
 
 @router.post("/tools/{name}", summary="Call a tool", responses={**problems.WRITE, **problems.responses(404, 504)})

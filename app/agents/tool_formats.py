@@ -65,7 +65,7 @@ def define(tool: Tool, format: ToolFormat) -> dict[str, Any]:
             }
 
 
-def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
+def openapi_document(tools: Iterable[Tool], *, server: str, needs_key: bool = True) -> dict[str, Any]:
     """An OpenAPI document with one typed operation for each tool, for platforms that import one.
 
     `server` is the address of the service. The document omits COMPAT_TOOLS, because they repeat other tools in
@@ -76,7 +76,7 @@ def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Stepwell tools", "version": __version__, "description": _ABOUT},
         "servers": [{"url": server}],
-        "security": [{"key": []}],
+        "security": [{"key": []}] if needs_key else [],  # with one, Google ADK waits for a key
         "paths": {f"/api/rag/tools/{tool.name}": {"post": _operation(tool)} for tool in listed},
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},

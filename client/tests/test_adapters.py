@@ -110,7 +110,6 @@ async def test_google_adk(url: str, searches: Searches) -> None:
     from google.adk.models.llm_response import LlmResponse
     from google.adk.runners import InMemoryRunner
     from google.adk.tools.openapi_tool import OpenAPIToolset
-    from google.adk.tools.openapi_tool.auth.auth_helpers import token_to_scheme_credential
     from google.genai import types
     from stepwell_client import adk
 
@@ -126,11 +125,7 @@ async def test_google_adk(url: str, searches: Searches) -> None:
             yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
     async with AsyncClient(url) as client:
-        scheme, credential = token_to_scheme_credential("apikey", "header", "X-API-Key", "none")
-        document = await client.tools.openapi()
-        of_document = OpenAPIToolset(
-            spec_dict=document, auth_scheme=scheme, auth_credential=credential, allow_private_network_access=True
-        )
+        of_document = OpenAPIToolset(spec_dict=await client.tools.openapi(), allow_private_network_access=True)
         for tools in (await adk.tools(client), [of_document]):
             agent = LlmAgent(name="reader", model=Scripted(model="scripted"), tools=tools)
             runner = InMemoryRunner(agent)

@@ -37,6 +37,7 @@ def test_tools_are_defined_for_gemini_and_as_an_openapi_document(service: Caller
     assert service.get("/tools", format="gemini")
     document = service.get("/tools/openapi.json")
     assert {path.rpartition("/")[2] for path in document["paths"]} >= TOOLS
+    assert document["security"] == []  # a service without keys needs none
 
 
 CALLS: dict[str, Json] = {

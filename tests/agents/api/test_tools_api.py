@@ -275,7 +275,7 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
     assert list(operations) == [
         tool.name for tool in registry.list_offered({"search", "write"}, optional=capability.optional_tools())
     ]
-    assert document["servers"] == [{"url": "http://localhost"}]
+    assert (document["servers"], document["security"]) == ([{"url": "http://localhost"}], [{"key": []}])
     answer = await caller.client.post(operations["search_documents"], json={"query": "lime"})
     assert answer.json()["results"] == []
     assert (await caller.client.post(operations["knowledge_stats"])).json()["documents"] == 0
