@@ -1,8 +1,9 @@
 """Defines what a tool is, what it takes, returns and runs with; each capability declares its own.
 
-Unknown arguments are rejected and null means the default. Numbers out of range are clamped, because a model that sends
-1000 means "many". Whole numbers may be strings or have a fraction of zero, and objects and lists may be JSON in a
-string, because models write them so.
+Unknown arguments are rejected. Null, and an empty text or list in an optional argument, mean the default, because
+models fill in all arguments. Numbers out of range are clamped, because a model that sends 1000 means "many". Whole
+numbers may be strings or have a fraction of zero, objects and lists may be JSON in a string, and a list may be its
+only text, because models write them so.
 
 Results with texts of documents or entities carry `NOTICE`, because stored text may contain sentences that look like
 instructions.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
@@ -39,26 +41,31 @@ class ToolArguments(BaseModel):
     def _without_nulls(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
-        return {name: cls._decoded(name, value) for name, value in given.items() if value is not None}
+        decoded = {name: cls._decoded(name, value) for name, value in given.items() if value is not None}
+        required = {name for name, field in cls.model_fields.items() if field.is_required()}
+        return {name: value for name, value in decoded.items() if name in required or value not in ("", [])}
 
     @classmethod
     def _decoded(cls, name: str, value: Any) -> Any:
-        """The value. A string for an argument that takes an object or a list is decoded as JSON."""
-        if not isinstance(value, str) or value[:1] not in ("{", "[") or name not in _structure(cls):
+        """The value. A string for an argument that takes an object or a list is decoded as JSON, or is the list's."""
+        kind = _structure(cls).get(name)
+        if not isinstance(value, str) or not value or kind is None:
             return value
-        try:
-            decoded = from_json(value)
-        except ValueError:
-            return value
-        return value if any(unstorable_json.find_unusable(decoded)) else decoded
+        if value[0] in "{[":
+            with suppress(ValueError):
+                decoded = from_json(value)
+                return value if any(unstorable_json.find_unusable(decoded)) else decoded
+        return [value] if kind == "array" else value
 
 
 @cache
-def _structure(arguments: type[ToolArguments]) -> frozenset[str]:
-    """The names of the arguments that take objects or lists, and no text."""
+def _structure(arguments: type[ToolArguments]) -> dict[str, str]:
+    """The arguments that take objects or lists, and no text, with `object` or `array`."""
     properties = arguments.model_json_schema()["properties"]
     types = {name: {one.get("type") for one in given.get("anyOf", [given])} for name, given in properties.items()}
-    return frozenset(name for name, found in types.items() if found & {"object", "array"} and "string" not in found)
+    return {
+        name: kind for name, found in types.items() for kind in found & {"object", "array"} if "string" not in found
+    }
 
 
 def clamped(low: int, high: int) -> tuple[Any, ...]:

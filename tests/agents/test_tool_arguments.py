@@ -18,20 +18,24 @@ def test_a_whole_number_is_clamped_and_may_be_a_string_or_have_a_fraction_of_zer
     assert SearchArguments(query="lime", limit=7.0).limit == 7  # type: ignore[arg-type]
 
 
-def test_null_means_the_default() -> None:
-    given = SearchArguments.model_validate({"query": "lime", "limit": None, "document_ids": None})
-    assert given == SearchArguments(query="lime")
+@pytest.mark.parametrize("empty", [None, "", [], "[]"])
+def test_null_and_an_empty_text_or_list_mean_the_default(empty: object) -> None:
+    named = [name for name in SearchArguments.model_fields if name != "query" and (empty != "[]" or name == "sources")]
+    assert SearchArguments.model_validate({"query": "lime", **dict.fromkeys(named, empty)}) == SearchArguments(
+        query="lime"
+    )
 
 
-def test_an_object_and_a_list_may_be_json_in_a_string() -> None:
-    given = SearchArguments.model_validate({"query": '["tide"]', "metadata": '{"team": "tide"}', "document_ids": "[]"})
-    assert given == SearchArguments(query='["tide"]', metadata={"team": "tide"}, document_ids=[])
+def test_an_object_and_a_list_may_be_json_in_a_string_and_a_list_its_only_text() -> None:
+    given = {"query": '["tide"]', "metadata": '{"team": "tide"}', "document_ids": '["a.md"]', "sources": "notes"}
+    read = SearchArguments(query='["tide"]', metadata={"team": "tide"}, document_ids=["a.md"], sources=["notes"])
+    assert SearchArguments.model_validate(given) == read
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *(("limit", limit) for limit in ("five", "2.5", "", 2.5, float("inf"), True, [5])),
+        *(("limit", limit) for limit in ("five", "2.5", 2.5, float("inf"), True, [5])),
         *(("metadata", raw) for raw in ("{", '{"team": "\\u0000"}', '{"team": 1e999}', "[1]", "[" * 10_000)),
         *(("query", query) for query in ("", "   ", "\u200b\u2060", "\n\t")),
     ],
