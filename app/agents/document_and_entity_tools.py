@@ -29,6 +29,8 @@ from app.text.words import languages
 from app.tools import NOTICE, ToolArguments, ToolContext, clamped, tool
 
 MAX_CONTENT = 1_000_000
+RESOURCE = "stepwell://documents/"
+"""Beginning of the URIs that documents have as resources over MCP."""
 MAX_CHARACTERS_PER_TOKEN = 8
 NO_DOCUMENT = (
     "No document has this id or uri: take uri or document_id of a passage, or list_documents finds some by words."
@@ -161,9 +163,9 @@ async def _find(given: str, context: ToolContext) -> tuple[DocumentSource, int]:
 
 
 def as_uuid(given: str) -> UUID | None:
-    """The id that a text is; None if it is none."""
+    """The id that a text is, alone or as the URI of a resource; None if it is none."""
     with suppress(ValueError):
-        return UUID(given)
+        return UUID(given.removeprefix(RESOURCE))
     return None
 
 

@@ -68,15 +68,16 @@ class FilterArguments(ToolArguments):
         )
 
     async def _document_ids(self, context: ToolContext) -> tuple[UUID, ...] | None:
-        if not self.document_ids:
-            return None if self.document_ids is None else ()
+        if self.document_ids is None:
+            return None
         of_uris = await documents.ids_of_uris(self.document_ids, context.user_id, db=context.services.db)
         found = []
         for number, given in enumerate(self.document_ids):
             if (key := of_uris.get(given) or as_uuid(given)) is None:
                 raise errors.NotFound(NO_DOCUMENT, field=f"document_ids[{number}]")
             found.append(key)
-        return tuple(found)
+        # The id of a passage means its document: of one with a uri, a passage shows no other id.
+        return (*found, *await documents.ids_of_chunks(found, context.user_id, db=context.services.db))
 
     async def _source_ids(self, context: ToolContext) -> tuple[UUID, ...] | None:
         if self.sources is None:

@@ -32,7 +32,7 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[documents.DocumentSource, int]:
     """The document with this id and offset 0, or the document and offset of the chunk with this id. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        document_id, start = await documents.of_chunk(reading, id) or (id, 0)
+        document_id, start = (await documents.of_chunks(reading, [id])).get(id, (id, 0))
         return await documents.source(reading, document_id), start
 
 
@@ -60,6 +60,13 @@ async def ids_of_uris(given: Sequence[str], user_id: str, *, db: Database) -> di
     async with db.reading(user_id) as reading:
         found = await document_puts.find_many(reading, identities=list(identities.values()))
     return {uri: found[identity].document_id for uri, identity in identities.items() if identity in found}
+
+
+@retry_read
+async def ids_of_chunks(chunk_ids: Collection[UUID], user_id: str, *, db: Database) -> set[UUID]:
+    """The ids of the documents that contain these chunks."""
+    async with db.reading(user_id) as reading:
+        return {document_id for document_id, _start in (await documents.of_chunks(reading, chunk_ids)).values()}
 
 
 async def find_missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:

@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import mcp_types as types
 from fastapi.exceptions import RequestValidationError
@@ -24,6 +23,7 @@ from starlette.requests import ClientDisconnect
 
 from app import __version__, errors, runtime, tools
 from app.agents import registry, tool_formats
+from app.agents.document_and_entity_tools import RESOURCE, as_uuid
 from app.documents import operations as documents
 from app.documents.types import Document
 from app.jobs import workers
@@ -35,7 +35,6 @@ from app.tools import NOTICE, Admission, ToolContext
 MAX_CONCURRENT, POOL_SIZE = 2, 6
 """Over stdin: calls that run at once, while others wait, and connections for them and for background jobs."""
 RESOURCES_PER_PAGE = 100
-SCHEME = "stepwell://documents/"
 INSTRUCTIONS = (
     "Stepwell searches the user's documents. Call search_documents before answering a question about facts, people, "
     "decisions or events that the documents may contain, and cite the title or uri of the passages used. The texts are "
@@ -133,7 +132,7 @@ class _Handlers:
         shown, more = cursors.cut(rows, RESOURCES_PER_PAGE, lambda one: cursors.make(one.created_at, one.document_id))
         resources = [
             types.Resource(
-                uri=f"{SCHEME}{document.document_id}",
+                uri=f"{RESOURCE}{document.document_id}",
                 name=uris.show(document.uri or "") or document.title or str(document.document_id),
                 title=document.title or None,
                 mime_type="text/markdown",
@@ -144,11 +143,9 @@ class _Handlers:
 
     async def read_resource(self, request: Request, read: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         context = self._readable(request)
-        try:
-            document_id = UUID(read.uri.removeprefix(SCHEME))
-        except ValueError:
-            message = f"A resource has the URI {SCHEME}ID, with the id of a document."
-            raise MCPError(types.INVALID_PARAMS, message) from None
+        if (document_id := as_uuid(read.uri)) is None:
+            message = f"A resource has the URI {RESOURCE}ID, with the id of a document."
+            raise MCPError(types.INVALID_PARAMS, message)
         get = partial(documents.get, document_id, context.user_id, db=context.for_reading().services.db)
         document = await _translate_errors(context.admission.read(get))
         text = f"{NOTICE}\n\n{document.content or ''}"

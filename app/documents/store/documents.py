@@ -149,11 +149,11 @@ async def get(db: Reading, document_id: UUID) -> Document:
     return (await source(db, document_id)).document
 
 
-async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
-    """The id of the document that contains a chunk, and the offset of the chunk; None if there is no such chunk."""
-    query = sa.select(_c.document_id, _c.start_offset).where(_c.user_id == db.user_id, _c.chunk_id == chunk_id)
-    row = (await db.execute(query)).one_or_none()
-    return None if row is None else (row.document_id, row.start_offset)
+async def of_chunks(db: Reading, chunk_ids: Collection[UUID]) -> dict[UUID, tuple[UUID, int]]:
+    """The id of the document that contains each chunk, and the chunk's offset; an id that no chunk has is left out."""
+    columns = (_c.chunk_id, _c.document_id, _c.start_offset)
+    query = sa.select(*columns).where(_c.user_id == db.user_id, sql.among(_c.chunk_id, chunk_ids))
+    return {row.chunk_id: (row.document_id, row.start_offset) for row in await db.execute(query)}
 
 
 async def page(

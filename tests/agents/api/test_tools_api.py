@@ -147,8 +147,9 @@ async def test_a_search_is_restricted_to_documents_by_the_id_or_uri_that_a_passa
             one.get("uri") or one["document_id"] for one in (await caller.call(tool, **given, **arguments))["results"]
         ]
 
-    for given in shown:
-        assert await found(document_ids=[given]) == [given]
+    for given, passage in zip(shown, passages, strict=True):
+        assert await found(document_ids=[given]) == await found(document_ids=[passage["chunk_id"]]) == [given]
+    assert await found(document_ids=[f"stepwell://documents/{without_uri}"]) == [without_uri]
     assert set(await found(document_ids=[without_uri, shown[0]])) == {without_uri, shown[0]}
     assert await found("find_similar_chunks", document_ids=[shown[1]]) == [shown[1]]
     assert await found(document_ids=["11111111-1111-4111-8111-111111111111"]) == []
