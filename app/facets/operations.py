@@ -46,7 +46,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 async def find_missed(filters: Filters, user_id: str, *, db: transactions.Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets, each tested alone, with the nearest key or value.
 
-    A folder is included if only the beginning or the case of its path is wrong. Of groups, only `all` is examined.
+    A folder is near if only the beginning or the case of its path is wrong. Of groups, only `all` is examined.
     """
     found = []
     async with db.reading(user_id) as reading:
@@ -56,9 +56,10 @@ async def find_missed(filters: Filters, user_id: str, *, db: transactions.Databa
             folder = uris.show(folder).rstrip("/")
             end = f"/{folder.strip('/')}".casefold()
             nearest = min((path for path in known if f"/{path}".casefold().endswith(end)), key=len, default=None)
-            if nearest is not None and not any(f"{path}/".startswith(folder + "/") for path in known):
-                same = nearest.casefold() == folder.casefold()
-                found.append(MissedFilter("folder", True, (), nearest_value=nearest, same_letters=same))
+            is_known = any(f"{path}/".startswith(folder + "/") for path in known)
+            if not is_known and (nearest or 0 < len(known) < COMPARED_VALUES):  # one with all documents is not counted
+                same, named = (nearest or "").casefold() == folder.casefold(), tuple(known[:NAMED])
+                found.append(MissedFilter("folder", True, named, nearest_value=nearest, same_letters=same))
         for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
             [*of_key] = await store.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
             if not of_key:

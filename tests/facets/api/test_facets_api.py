@@ -128,8 +128,14 @@ async def test_a_value_beyond_the_compared_ones_is_not_called_missing(caller, mo
 async def test_a_folder_without_its_path_is_named_with_it(caller: Caller) -> None:
     for uri in ("/data/wiki/one.md", "/data/notes/two.md", "notes/three.md"):
         await caller.add(f"Note {uri}", uri=uri)
+        answer = await caller.search("note", filters={"folder": "/data/wiki", "file_types": ["pdf"]})
+        assert answer["hints"] == ["The filters and exclusions leave out every document."]
     for folder, hints in (
-        *(("wiki/", ["folder: did you mean /data/wiki?"]), ("iki", []), ("/data/other", [])),
+        ("wiki/", ["folder: did you mean /data/wiki?"]),
+        *(
+            (wrong, ["folder: no document has this value. There is /data, /data/notes, /data/wiki, notes."])
+            for wrong in ("iki", "/data/other")
+        ),
         *(("/notes", ["folder: did you mean notes?"]), ("//notes/", ["folder: did you mean notes?"])),
         ("Notes", ["folder: did you mean notes? Values are case-sensitive."]),
     ):
