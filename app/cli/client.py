@@ -60,11 +60,7 @@ class ServiceError(errors.StepwellError):
 def connect(url: str, api_key: str | None) -> Client:
     """A client of the service at an address. Raises BadRequest for an address or a key that cannot be one."""
     address = check_address(url)
-    headers = {"User-Agent": f"stepwell/{__version__}"}
-    if api_key:
-        if not api_key.isascii() or not api_key.isprintable():
-            raise errors.BadRequest("A key has printable ASCII characters only.", field="--api-key")
-        headers["Authorization"] = f"Bearer {api_key}"
+    headers = {"User-Agent": f"stepwell/{__version__}", **authorization(api_key)}
     # Loading the certificates of authorities takes longer than a request, so they are loaded only for HTTPS.
     verified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if address.startswith("http://") else True
     with refuse_bad_proxies():
@@ -72,6 +68,14 @@ def connect(url: str, api_key: str | None) -> Client:
             base_url=address + API, headers=headers, timeout=TIMEOUT, verify=verified, trust_env=is_remote(address)
         )
     return Client(http, Backend())
+
+
+def authorization(api_key: str | None) -> dict[str, str]:
+    """The header field with a key, if there is one. Raises BadRequest for what cannot be a key."""
+    key = (api_key or "").strip()  # one that was read from a file may end with a line break
+    if not key.isascii() or not key.isprintable():
+        raise errors.BadRequest("A key has printable ASCII characters only.", field="--api-key")
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def check_address(url: str) -> str:

@@ -148,12 +148,11 @@ def _server(program: Program, launch: Launch) -> dict[str, Any]:
 async def forward_all(url: str, api_key: str | None) -> None:
     """Forward messages until stdin is closed, then finish running requests.
 
-    Raises BadRequest if `url` is not the http or https address of a service.
+    Raises BadRequest if `url` is not the http or https address of a service, and for what cannot be a key.
     """
     address = endpoint(url)
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
+    headers |= client.authorization(api_key)
     timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     with refuse_bad_proxies():
         client_of_service = httpx.AsyncClient(headers=headers, timeout=timeout, trust_env=is_remote(address))

@@ -43,12 +43,14 @@ class Target:
     def of(cls, url: str | None, api_key: str | None, timeout_s: float, http: AnyClient | None) -> Self:
         """The target of a client; STEPWELL_URL and STEPWELL_API_KEY stand in for what is not given.
 
-        A client `http` of the caller keeps its own base URL, headers and timeout where nothing else is given.
+        A client `http` of the caller keeps its own base URL, headers and timeout where nothing else is given. A key
+        that was read from a file may end with a line break, which an error would show together with the key.
         """
-        key = api_key or (os.getenv("STEPWELL_API_KEY") if http is None else None)
+        key = (api_key or (os.getenv("STEPWELL_API_KEY") if http is None else None) or "").strip()
         headers = {"User-Agent": USER_AGENT, **({"Authorization": f"Bearer {key}"} if key else {})}
         if http is None:
-            return cls(url or os.getenv("STEPWELL_URL") or DEFAULT_URL, headers, timeout_s)
+            address = (url or os.getenv("STEPWELL_URL") or DEFAULT_URL).strip()
+            return cls(address, headers, timeout_s)
         return cls(url or str(http.base_url), headers, None, relative=url is None)
 
     @property

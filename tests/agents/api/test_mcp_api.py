@@ -48,7 +48,7 @@ async def bridged(app: FastAPI, caller: Caller) -> AsyncIterator[Client]:
     async with harness.listening(app) as port:
         arguments = ["-m", "app", "mcp", "--url", f"http://127.0.0.1:{port}"]
         command = StdioServerParameters(
-            command=sys.executable, args=arguments, env={"STEPWELL_API_KEY": caller.key}, cwd=ROOT
+            command=sys.executable, args=arguments, env={"STEPWELL_API_KEY": f"{caller.key}\n"}, cwd=ROOT
         )
         async with Client(stdio_client(command)) as client:
             yield client
