@@ -223,7 +223,7 @@ def test_a_broken_connection_is_tried_again_and_the_given_url_and_key_are_used()
         return httpx.Response(200, json=STATS)
 
     http = httpx.Client(transport=httpx.MockTransport(answer), base_url="http://other")
-    client = Client("http://service:81/below/", api_key="k\n", http=http).with_options(timeout_s=2.5)
+    client = Client("http://service:81/below/", api_key="k\n", timeout_s=2.5, http=http)
     assert client.stats().documents
     assert str(seen[1].url) == "http://service:81/below/api/rag/stats"
     assert seen[1].headers["Authorization"] == "Bearer k"

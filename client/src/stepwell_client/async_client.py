@@ -19,7 +19,6 @@ from stepwell_client.errors import ApiError, JobTimeout, StepwellError
 from stepwell_client.loops import LoopClient
 from stepwell_client.operations import API, Operation, given, segment
 from stepwell_client.retrying import Retries
-from stepwell_client.transport import TIMEOUT_S
 from stepwell_client.uploading import File, Progress
 
 T = TypeVar("T")
@@ -154,8 +153,8 @@ class AsyncClient(async_resources.Searches):
     """An asynchronous client; use it as a context manager, or call `aclose`. It may be used in several event loops.
 
     `url` and `api_key` default to STEPWELL_URL and STEPWELL_API_KEY. Methods raise ApiError and ConnectionFailed.
-    `http` replaces the HTTP client, which is then not closed; its base URL and headers are used where `url` and
-    `api_key` are not given.
+    `timeout_s` is 60 by default. `http` replaces the HTTP client, which is then not closed; its base URL, headers and
+    timeout are used where `url`, `api_key` and `timeout_s` are not given.
     """
 
     def __init__(
@@ -163,7 +162,7 @@ class AsyncClient(async_resources.Searches):
         url: str | None = None,
         *,
         api_key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         retries: int = 3,
         http: httpx.AsyncClient | None = None,
     ) -> None:

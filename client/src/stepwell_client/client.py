@@ -18,7 +18,6 @@ from stepwell_client.errors import ApiError, JobTimeout, StepwellError
 from stepwell_client.operations import API, Operation, given, segment
 from stepwell_client.resources import Sources
 from stepwell_client.retrying import Retries
-from stepwell_client.transport import TIMEOUT_S
 from stepwell_client.uploading import File, Progress
 
 T = TypeVar("T")
@@ -151,8 +150,8 @@ class Client(resources.Searches):
     """A synchronous client; use it as a context manager, or call `close`. It may be shared by threads.
 
     `url` and `api_key` default to STEPWELL_URL and STEPWELL_API_KEY. Methods raise ApiError and ConnectionFailed.
-    `http` replaces the HTTP client, which is then not closed; its base URL and headers are used where `url` and
-    `api_key` are not given.
+    `timeout_s` is 60 by default. `http` replaces the HTTP client, which is then not closed; its base URL, headers and
+    timeout are used where `url`, `api_key` and `timeout_s` are not given.
     """
 
     def __init__(
@@ -160,7 +159,7 @@ class Client(resources.Searches):
         url: str | None = None,
         *,
         api_key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float | None = None,
         retries: int = 3,
         http: httpx.Client | None = None,
     ) -> None:

@@ -40,7 +40,7 @@ class Target:
     relative: bool = False
 
     @classmethod
-    def of(cls, url: str | None, api_key: str | None, timeout_s: float, http: AnyClient | None) -> Self:
+    def of(cls, url: str | None, api_key: str | None, timeout_s: float | None, http: AnyClient | None) -> Self:
         """The target of a client; STEPWELL_URL and STEPWELL_API_KEY stand in for what is not given.
 
         A client `http` of the caller keeps its own base URL, headers and timeout where nothing else is given. A key
@@ -50,8 +50,8 @@ class Target:
         headers = {"User-Agent": USER_AGENT, **({"Authorization": f"Bearer {key}"} if key else {})}
         if http is None:
             address = (url or os.getenv("STEPWELL_URL") or DEFAULT_URL).strip()
-            return cls(address, headers, timeout_s)
-        return cls(url or str(http.base_url), headers, None, relative=url is None)
+            return cls(address, headers, TIMEOUT_S if timeout_s is None else timeout_s)
+        return cls(url or str(http.base_url), headers, timeout_s, relative=url is None)
 
     @property
     def is_remote(self) -> bool:
