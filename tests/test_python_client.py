@@ -137,7 +137,9 @@ async def test_a_client_asks_for_a_state_that_contains_what_it_has_stored(client
 
 async def test_tools_are_defined_and_called(client: AsyncClient) -> None:
     await client.documents.add(LIME, uri="notes/lime.md")
-    assert "search_documents" in {tool.name for tool in await client.tools.list()}
+    tools = {tool.name: tool for tool in await client.tools.list()}
+    searching = tools["search_documents"]
+    assert type(searching).model_validate_json(searching.model_dump_json()) == searching
     assert (await client.tools.definitions("anthropic"))[0]["input_schema"]
     result = await client.tools.call("search_documents", {"query": "which mortar"})
     assert result["results"][0]["uri"] == "notes/lime.md"

@@ -14,7 +14,7 @@ Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
 class Model(BaseModel):
     """Base of all responses."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
 
 class Snippet(Model):
