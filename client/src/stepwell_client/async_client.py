@@ -143,7 +143,9 @@ class Tools(async_resources.Tools):
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool with the arguments that a model chose."""
-        return await self.run(Operation("POST", f"{API}/tools/{segment(name)}", dict[str, Any], dict(arguments)))
+        path = f"{API}/tools/{segment(name)}"
+        # Every tool is idempotent. An agent ends its run at an error that its model cannot mend.
+        return await self.run(Operation("POST", path, dict[str, Any], dict(arguments), repeatable=True))
 
 
 TOOLS, DEFINITIONS = list[models.ToolDefinition], list[dict[str, Any]]
