@@ -392,6 +392,7 @@ def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_a
     ]
     wrong = [{"field": "top_k", "message": "Did you mean limit?"}, {"field": "limit", "message": "Must be a number."}]
     assert agent_tools.refusal(ApiError(422, "c", "d", wrong)) == "top_k: Did you mean limit?\nlimit: Must be a number."
+    assert agent_tools.refusal(ApiError(403, "folder_not_allowed", "No folder.", [])) == "No folder."
 
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud83d"])

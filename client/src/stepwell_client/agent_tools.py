@@ -16,8 +16,8 @@ from stepwell_client.client import Client
 from stepwell_client.errors import ApiError
 from stepwell_client.models import ToolDefinition
 
-CORRECTABLE = frozenset({400, 404, 409, 413, 422})
-"""Statuses of requests that a model can correct."""
+CORRECTABLE = frozenset({400, 403, 404, 409, 413, 422})
+"""Statuses of requests that a model can correct. A 403 also refuses a folder, or metadata that a key may not write."""
 Refused = (ApiError, ValueError)
 """What a call raises that may be refused: a ValueError for NaN or half a character, which are no JSON in UTF-8."""
 
