@@ -114,9 +114,10 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
+    show = tool_results.ToolDocument.show
     return tool_results.DocumentList(
         notice=NOTICE if any(one.content for one in shown) else None,
-        documents=[tool_results.ToolDocument.show(document, beginning=document.content) for document in shown],
+        documents=[show(one, metadata=tool_results.shorten(one.metadata), beginning=one.content) for one in shown],
         next_cursor=more,
         no_results_because=None if rows or after else await _nothing_listed(only, context),
     )

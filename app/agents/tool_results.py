@@ -30,6 +30,8 @@ _MARKS = str.maketrans("", "", "#`*_")
 _NO_WORD = re.compile(r"[\W_]+")
 MOST_DUPLICATE_URIS = 3
 """Documents that are named as duplicates of a passage; a model reads them."""
+MAX_METADATA = 1_000
+"""Characters of a document's metadata in a list; it may have 64 KB, and a list 100 documents."""
 MIN_CUT_TOKENS = 40
 """A passage is cut rather than left out if at least this many tokens of it fit."""
 LONGEST_WORD = 40
@@ -171,13 +173,26 @@ def cut(text: str, max_tokens: int) -> int:
     return max(text.rfind(space, max(0, end - LONGEST_WORD), end) for space in " \n") + 1 or end
 
 
+def shorten(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata for a list: an ellipsis stands for each value that does not fit into MAX_METADATA characters."""
+    shown, left = dict(metadata), MAX_METADATA
+    for key, value in metadata.items():
+        if (cost := len(text(value))) <= left:
+            left -= cost
+        else:
+            shown[key] = "…"
+    return shown
+
+
 class ToolDocument(ToolResult):
     """A stored document of a listing."""
 
     document_id: UUID = Field(description="Id of the document.")
     title: Annotated[str | None, NoneIfEmpty] = Field(None, description="Title of the document.")
     uri: Place = Field(None, description="URI of the document.")
-    metadata: Annotated[dict[str, Any] | None, NoneIfEmpty] = Field(None, description="Metadata of the document.")
+    metadata: Annotated[dict[str, Any] | None, NoneIfEmpty] = Field(
+        None, description="Metadata of the document; in lists, … stands for long values, which get_document returns."
+    )
     chunk_count: int = Field(description="Number of its passages.")
     created_at: Annotated[str, InSeconds] = Field(description="Creation time.")
     beginning: str | None = Field(None, description="In lists, of a document without title and uri, its beginning.")

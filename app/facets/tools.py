@@ -14,6 +14,7 @@ from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
 from app.requests import filter_models
 from app.tools import NOTICE, ToolArguments, ToolContext, ToolResult, clamped, tool
 
+MAX_VALUE = 200  # characters of a listed value: nobody filters by a longer text
 _LITERAL = re.compile(r"true|false|null|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -35,13 +36,16 @@ class ToolFacet(ToolResult):
     types: list[str] = Field(description="Types of its values.")
     documents: int = Field(description="Number of documents that have it.")
     distinct: int = Field(description="Number of its values.")
-    values: dict[str, int] = Field(description="The commonest values, with the number of documents of each.")
+    values: dict[str, int] = Field(
+        description="The commonest values, but long texts, with the number of documents of each."
+    )
 
     @classmethod
     def of(cls, facet: Facet) -> Self:
         """The entry of a facet."""
         values = {_text(one.value, is_string=[*facet.types] == ["string"]): one.documents for one in facet.values}
-        return cls.show(facet, types=list(facet.types), values=values)
+        short = {value: documents for value, documents in values.items() if len(value) <= MAX_VALUE}
+        return cls.show(facet, types=list(facet.types), values=short)
 
 
 class FacetEntries(ToolResult):

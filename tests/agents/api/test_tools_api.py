@@ -217,6 +217,17 @@ async def test_a_note_without_title_and_uri_is_listed_by_its_beginning(caller: C
     assert [one.get("beginning") for one in listed["documents"]] == [("Ana prefers tea. " * 40)[:200], None]
 
 
+async def test_long_metadata_is_left_to_reading_the_document(caller: Caller) -> None:
+    metadata = {"summary": "heron " * 200, "team": "tide", "links": ["https://x.example/"] * 100}
+    await caller.add("# Heron\n\nIt waits.", uri="heron.md", metadata=metadata)
+    (listed,) = (await caller.call("list_documents"))["documents"]
+    assert listed["metadata"] == {"summary": "…", "team": "tide", "links": "…"}
+    assert (await caller.call("get_document", document_id="heron.md"))["metadata"] == metadata
+    facets = {one["key"]: one for one in (await caller.call("list_facets"))["facets"]}
+    assert (facets["summary"]["values"], facets["summary"]["distinct"]) == ({}, 1)
+    assert facets["team"]["values"] == {"tide": 1}
+
+
 async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
     await caller.add("# Tide\n\nHigh water.", uri="tides/one.md", metadata={"year": 2020})
     for arguments, words in (
