@@ -21,6 +21,7 @@ MAX_CHECKED = 20
 """Most keys of a request that are checked. Further keys are accepted unchecked."""
 _VALUE = 'send the value itself, as {"key": value}; of a list, one element must be it'
 _NOT_IN = "use `ne` for one value, or `filters.not` around a filter with `in` for several"
+_REQUESTS = "requests with `filters`, which tools for agents do not take, have"
 _PART = "filters compare whole values: send the whole value, or search for the words in `query`"
 _BEGINNING = f"{_PART}; `filters.uri_prefix` and `filters.folder` compare the beginning of a URI"
 _ADVICE = {
@@ -28,7 +29,7 @@ _ADVICE = {
     "neq noteq notequal notequals notequalto != <>": "use `ne`",
     "nin notin noneof except": _NOT_IN,
     "any anyof oneof containsany hasany arraycontainsany overlaps": "use `in`",
-    "allof containsall hasall arraycontainsall": "use `filters.all` with a filter for each value",
+    "allof containsall hasall arraycontainsall": "send the list itself, all of whose elements must be there",
     "contains has includes arraycontains containselement": f"{_VALUE}. Besides, {_PART}",
     "notcontains doesnotcontain excludes": "use `ne`, which a list must not contain either",
     "between inrange": "use `gte` and `lte` together",
@@ -43,9 +44,9 @@ _ADVICE = {
     "isnotnull notnull notexists": "use `exists`, or `ne` with null",
 }
 _GROUP_ADVICE = {
-    "and must": "groups are filters: use `filters.all`, a list of filters, beside `filters.metadata`",
-    "or should": "groups are filters: use `filters.any`, a list of filters, beside `filters.metadata`",
-    "not nor mustnot": "groups are filters: use `filters.not`, a filter, beside `filters.metadata`",
+    "and must": f"keys beside one another must all be met; {_REQUESTS} `filters.all`, a list of filters",
+    "or should": f"use `in` for several values of a key; {_REQUESTS} `filters.any`, a list of filters",
+    "not nor mustnot": f"use `ne` for a value; {_REQUESTS} `filters.not`, a filter",
 }
 _GROUPS = frozenset(name for names in _GROUP_ADVICE for name in names.split())
 _ADVICE_BY_NAME = {name: advice for names, advice in (_ADVICE | _GROUP_ADVICE).items() for name in names.split()}

@@ -40,7 +40,7 @@ def _condition(given: Any) -> Any:
         raise PydanticCustomError(
             "unknown_operator",
             f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
-            f"Groups are filters.any, filters.all and filters.not.{f' For this one, {advised}.' if advised else ''}",
+            + (f"For this one, {advised}." if advised else "Groups are filters.any, filters.all and filters.not."),
         )
     for operator, operand in given.items():
         _check_operand(operator, operand)
@@ -78,7 +78,7 @@ def _check_metadata(given: object) -> object:
     for key, value in checked.items():
         if foreign_filter_operators.is_group(key, value) and _has_operator(value):
             advised = foreign_filter_operators.advice(key)
-            raise PydanticCustomError("nested_operator", f"Operators apply to a key of the metadata, and {advised}.")
+            raise PydanticCustomError("nested_operator", f"Operators apply to a key of the metadata: {advised}.")
     return checked
 
 

@@ -263,6 +263,13 @@ async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
         ("list_documents", {"folder": "notes"}, 422, "are query, uri, metadata, limit, cursor."),
         ("search_documents", {"query": "lime", "file_types": ["md"]}, 422, "The arguments are query, "),
         ("add_document", {"content": " "}, 422, "Must contain visible text"),
+        ("list_documents", {"metadata": {"$and": [{"team": "x"}]}}, 422, "keys beside one another must all be met;"),
+        (
+            "list_facets",
+            {"metadata": {"or": [{"team": {"eq": "x"}}]}},
+            422,
+            "key: use `in` for several values of a key;",
+        ),
         ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
     ],
 )
