@@ -252,6 +252,8 @@ async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
         ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "The list of sources names them."),
         ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
         ("get_document", {"uri": "notes/lime.md"}, 422, "uri: Unknown field. Did you mean document_id?"),
+        ("get_document", {"chunk_id": "x"}, 422, "chunk_id: Unknown field. Did you mean document_id?"),
+        ("find_similar_chunks", {"passage_id": "x"}, 422, "passage_id: Unknown field. Did you mean chunk_id?"),
         ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
         ("delete_document", {"document_id": "notes/none.md"}, 404, "take uri or document_id of a passage"),
         ("search_documents", {"query": "lime", "path": "notes"}, 422, "path: Unknown field. Did you mean folder?"),
