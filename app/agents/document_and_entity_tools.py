@@ -142,8 +142,10 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> too
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
     text = rest[: tool_results.cut(rest, given.max_tokens)]
     end = start + len(text)
+    metadata = source.document.metadata
     return tool_results.DocumentText.show(
         source.document,
+        metadata=tool_results.shorten(metadata) if given.start else metadata,  # a model that reads on has it
         content=text,
         start=start,
         page=bisect.bisect_right(pages, start) or None,

@@ -174,7 +174,7 @@ def cut(text: str, max_tokens: int) -> int:
 
 
 def shorten(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata for a list: an ellipsis stands for each value that does not fit into MAX_METADATA characters."""
+    """Metadata for a list or a later part: an ellipsis stands for each value beyond MAX_METADATA characters in all."""
     shown, left = dict(metadata), MAX_METADATA
     for key, value in metadata.items():
         if (cost := len(text(value))) <= left:
@@ -191,7 +191,7 @@ class ToolDocument(ToolResult):
     title: Annotated[str | None, NoneIfEmpty] = Field(None, description="Title of the document.")
     uri: Place = Field(None, description="URI of the document.")
     metadata: Annotated[dict[str, Any] | None, NoneIfEmpty] = Field(
-        None, description="Metadata of the document; in lists, … stands for long values, which get_document returns."
+        None, description="Metadata of the document; in lists and later parts, … stands for long values."
     )
     chunk_count: int = Field(description="Number of its passages.")
     created_at: Annotated[str, InSeconds] = Field(description="Creation time.")

@@ -11,6 +11,7 @@ from pydantic import Field
 from app.database.filter_types import Filters
 from app.facets import operations as facets
 from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
+from app.query import answer_hints
 from app.requests import filter_models
 from app.tools import NOTICE, ToolArguments, ToolContext, ToolResult, clamped, tool
 
@@ -53,6 +54,7 @@ class FacetEntries(ToolResult):
 
     notice: str = Field(NOTICE, description="How to treat the texts.")
     facets: list[ToolFacet] = Field(description="Keys, those with shared values first.")
+    no_results_because: str | None = Field(None, description="What to change, if no key is listed.")
 
 
 def _text(value: Any, *, is_string: bool) -> str:
@@ -67,7 +69,15 @@ async def list_facets(given: ListFacetsArguments, context: ToolContext) -> Facet
     query = FacetQuery(Filters(metadata=given.metadata or None), given.key, given.prefix or "", given.limit)
     found = await facets.run(query, context.user_id, context.services)
     shared = sorted(found, key=lambda facet: (not facet.distinct, facet.distinct / facet.documents))
-    return FacetEntries(facets=[ToolFacet.of(facet) for facet in shared])
+    reason = None if found or given.prefix else await _nothing_counted(given, context)
+    return FacetEntries(facets=[ToolFacet.of(facet) for facet in shared], no_results_because=reason)
+
+
+async def _nothing_counted(given: ListFacetsArguments, context: ToolContext) -> str | None:
+    of_key = {given.key: {"exists": True}} if given.key else {}
+    filters = Filters(metadata={**of_key, **given.metadata})
+    missed = await facets.find_missed(filters, context.user_id, db=context.services.db)
+    return " ".join(answer_hints.sentences(missed)) or None
 
 
 TOOLS = (

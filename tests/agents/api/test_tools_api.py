@@ -223,6 +223,7 @@ async def test_long_metadata_is_left_to_reading_the_document(caller: Caller) -> 
     (listed,) = (await caller.call("list_documents"))["documents"]
     assert listed["metadata"] == {"summary": "…", "team": "tide", "links": "…"}
     assert (await caller.call("get_document", document_id="heron.md"))["metadata"] == metadata
+    assert (await caller.call("get_document", document_id="heron.md", start=5))["metadata"] == listed["metadata"]
     facets = {one["key"]: one for one in (await caller.call("list_facets"))["facets"]}
     assert (facets["summary"]["values"], facets["summary"]["distinct"]) == ({}, 1)
     assert facets["team"]["values"] == {"tide": 1}

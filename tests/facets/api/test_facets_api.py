@@ -80,8 +80,9 @@ async def test_near_keys_and_values_are_suggested_where_no_document_passes(calle
             answer = await caller.post(f"/api/rag/{path}", {"query": "note", "filters": {"metadata": metadata}})
             assert answer["results"] == []
             assert answer["hints"][1].startswith(words), answer
-        for tool, arguments in (("search_documents", {"query": "note"}), ("list_documents", {})):
+        for tool, arguments in (("search_documents", {"query": "note"}), ("list_documents", {}), ("list_facets", {})):
             assert words in (await caller.call(tool, **arguments, metadata=metadata))["no_results_because"]
+    assert (await caller.call("list_facets", key="Team"))["no_results_because"].endswith("Did you mean team?")
     grouped = {"all": [{"folder": "notes"}, {"metadata": {"team": "firmware"}}]}
     answer = await caller.search("note", filters=grouped)
     assert answer["hints"][1:] == ["team: did you mean Firmware? Values are case-sensitive."]
