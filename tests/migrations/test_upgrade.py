@@ -295,15 +295,6 @@ async def _found(database: transactions.Database, user: str) -> int:
         return len((await hybrid_search.hybrid(reading, request)).candidates)
 
 
-async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated, owner) -> None:
-    steps: list[Any] = []
-    reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
-    assert reached == migration.head()
-    assert [step.revision for step in steps] == REVISIONS[1:]
-    assert all(step.summary and step.seconds >= 0 for step in steps)
-    assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == migration.BASELINE
-
-
 async def test_an_upgrade_that_ended_because_a_request_waited_for_it_is_repeated(populated, owner) -> None:
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'stepwell.tenants'::regclass"
     async with owner.transaction():

@@ -71,22 +71,6 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     return await retries.while_busy(on_connection, dsn, run)
 
 
-async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
-    """Like `upgrade`, but rolls back. Returns the revision that it would reach. It locks the same tables."""
-
-    def run(connection: Connection) -> str:
-        raise _Rehearsed(upgrade_by(connection, _migrate_to("head", report), model=model, dimension=dimension))
-
-    try:
-        return await on_connection(dsn, run)
-    except _Rehearsed as done:
-        return str(done)
-
-
-class _Rehearsed(Exception):
-    """Ends a rehearsal and rolls its transaction back. The message is the revision reached."""
-
-
 def _migrate_to(revision: str, report: Report | None) -> Callable[[Config], None]:
     """A function that lets Alembic run the revisions up to `revision`, and reports each of them."""
 

@@ -13,7 +13,6 @@ from app.cli import database_as_owner, options, terminal
 from app.database.schema import migration, roles
 from app.database.schema.citus import Distribution
 from app.maintenance import reindex as pipeline
-from app.runtime import configured_models
 from app.settings import Settings, plain
 
 app = typer.Typer(help="The database: upgrade, distribute, check.", no_args_is_help=True)
@@ -25,25 +24,15 @@ def upgrade(
     set_service_password: Annotated[
         bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
     ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Roll everything back, and say how long it took; tables are locked meanwhile."),
-    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
     settings = options.settings(data_dir)
     began = time.monotonic()
-    if dry_run:
-        revision = options.run(_rehearse(settings))
-    else:
-        revision = options.run(_upgrade(settings, set_service_password=set_service_password))
+    revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     seconds = round(time.monotonic() - began, 1)
     terminal.end_with_json({"revision": revision, "seconds": seconds}, wanted=as_json)
-    if dry_run:
-        terminal.out.print(f"The database would be at revision {revision} after {seconds} s.")
-    else:
-        terminal.out.print(f"The database is at revision {revision}.")
+    terminal.out.print(f"The database is at revision {revision}.")
 
 
 @app.command()
@@ -90,12 +79,6 @@ async def migrate(settings: Settings, dsn: str, *, report: migration.Report | No
     for module in (pipeline, roles):
         logging.getLogger(module.__name__).setLevel(logging.WARNING)
     return await runtime.migrate(settings, dsn, report=report)
-
-
-async def _rehearse(settings: Settings) -> str:
-    model, dimension = configured_models.embedding(settings)
-    async with database_as_owner.open_dsn(settings) as dsn:
-        return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
 
 
 def _print_step(step: object) -> None:
