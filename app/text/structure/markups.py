@@ -67,9 +67,6 @@ _NAMED = (
     "hy- mi− en– em— aq' Aq' dq\" lq“ rq” oq‘ cq’ bu• co© rs\\ ti~ ha^ ga` at@ sh# Do$ <=≤ >=≥ ->→ <-← mu× de° Fo« Fc» "
     'L"“ R"” C`" C\'" --– ssß la⟨ ra⟩ Bq„ bq‚ aeæ AEÆ oeœ OEŒ oaå oAÅ /oø /OØ vsš vSŠ vzž vZŽ'
 )
-_ROFF_ACCENTS = dict(zip("'`^:~,", map(chr, (0x301, 0x300, 0x302, 0x308, 0x303, 0x327)), strict=True))
-_ROFF_CODE = re.compile(r"u((?:(?:10|[1-9A-F])?(?!D[89A-F])[0-9A-F]{4}(?:_|$)){1,4})")
-"""Characters by their codes, without halves of surrogates."""
 _ROFF: dict[str, str] = {
     **{pair[:2]: pair[2:] for pair in _NAMED.split()},
     **dict(zip("-e'`. 0~&|^%:/,)", ("-", "\\", "'", "`", ".", *"   ", *[""] * 8), strict=True)),
@@ -142,19 +139,8 @@ def decode_roff(text: str) -> str:
     language, and definitions of macros.
     """
     shown = _HIDDEN_IN_ROFF.sub("", text)
-    decoded = _IN_ROFF.sub(lambda one: _roff_character(one[one.lastgroup], one[0]) if one.lastgroup else "", shown)
+    decoded = _IN_ROFF.sub(lambda one: _ROFF.get(one[one.lastgroup], one[0]) if one.lastgroup else "", shown)
     return _REQUEST.sub(_show_request, _ROFF_PARAGRAPH.sub("\n", decoded))
-
-
-def _roff_character(name: str, escape: str) -> str:
-    """The character with a name, such as u00E9, or 'e for a letter and its accent; else the escape."""
-    if (character := _ROFF.get(name)) is not None:
-        return character
-    if code := _ROFF_CODE.fullmatch(name):
-        return "".join(chr(int(one, 16)) for one in code[1].split("_") if one)
-    accent = _ROFF_ACCENTS.get(name[0], "") if len(name) == 2 else ""
-    letter = unicodedata.normalize("NFC", name[1:] + accent)
-    return letter if accent and len(letter) == 1 else escape
 
 
 def _show_request(request: re.Match[str]) -> str:
