@@ -39,9 +39,6 @@ def evaluate(
         str, typer.Option(metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.')
     ] = "{}",
     collapse: options.Collapse = False,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
-    ] = False,
     calibration: Annotated[
         bool,
         typer.Option(
@@ -60,7 +57,7 @@ def evaluate(
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
-    strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), compare, collapse)
+    strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), collapse)
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.read_questions(other)]
     if not loaded.questions:
         message = f"No question has a relevant document: compare the ids in {beir.QUERIES} and {beir.QRELS}."
@@ -97,8 +94,6 @@ def _show_report(report: EvaluationReport, title: str) -> None:
     table = Table("metric", "value", title=title)
     for name, value in report.totals().items():
         table.add_row(name, f"{value}")
-    for name, changed in (report.comparison or {}).items():
-        table.add_row(f"{name} against flat", f"{len(changed)}: {escape(' '.join(changed))}" if changed else "0")
     terminal.out.print(table)
     if report.kinds:
         kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")

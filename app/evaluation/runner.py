@@ -41,12 +41,11 @@ class Strategy:
 
     `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `ranking` and `collapse` have the API's meaning too.
     `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with guidance forced. `multihop` is
-    the multi-hop search, which entities guide only if that is forced. `compare` asks every question in `flat` too.
+    the multi-hop search, which entities guide only if that is forced.
     """
 
     mode: EvaluationMode = "auto"
     ranking: Ranking = field(default_factory=Ranking)
-    compare: bool = False
     collapse: bool = False
 
     def query(self, text: str, filters: Filters) -> SearchRequest:
@@ -111,9 +110,8 @@ class EvaluationReport:
     """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
 
     `not_reranked` counts the questions whose reranking failed; these kept the fused order. `degraded` counts the
-    questions by the other codes of what could not be used. `comparison` has the ids of the questions that the mode
-    helps, harms and loses. `predictions` has the relevance of the first hits and the answerability of all questions,
-    each with the judgement; None without relevance.
+    questions by the other codes of what could not be used. `predictions` has the relevance of the first hits and the
+    answerability of all questions, each with the judgement; None without relevance.
     """
 
     measures: dict[str, float]
@@ -124,7 +122,6 @@ class EvaluationReport:
     skipped: int
     not_reranked: int | None = None
     degraded: Mapping[str, int] = field(default_factory=dict)
-    comparison: Mapping[str, Sequence[str]] | None = None
     predictions: Predictions | None = None
 
     def totals(self) -> dict[str, float | int]:
@@ -134,10 +131,10 @@ class EvaluationReport:
         return {**self.measures, "skipped": self.skipped, **counts, **failed, **self.degraded}
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the totals, the figures by type if the questions have types, and the ids of changed questions."""
+        """Returns the totals, and the figures by type if the questions have types."""
         kinds = {"types": self.kinds} if self.kinds else {}
         assessed = self.predictions.as_json() if self.predictions else {}
-        return {**self.totals(), **kinds, **(self.comparison or {}), **assessed}
+        return {**self.totals(), **kinds, **assessed}
 
 
 async def run(
@@ -173,7 +170,6 @@ async def run(
         degraded.update(found.degraded)
         progress("asking", index + 1, len(loaded.questions))
     latencies = {f"p{share}_ms": round(metrics.percentile(took, share / 100), 2) for share in (50, 95)}
-    comparison = await _compare(loaded.questions, rankings, user_id, services) if strategy.compare else None
     failed = degraded.pop("reranker_failed", 0)
     for asked in unanswerable:
         predictions.add(await answer(asked.text, strategy, user_id, services), {})
@@ -186,28 +182,8 @@ async def run(
         skipped=loaded.skipped + refused,
         not_reranked=failed if strategy.ranking.rerank != "none" else None,
         degraded=degraded,
-        comparison=comparison,
         predictions=predictions if predictions.answerable else None,
     )
-
-
-async def _compare(
-    questions: Sequence[beir.JudgedQuestion], rankings: Sequence[Sequence[str]], user_id: str, services: Services
-) -> dict[str, list[str]]:
-    """The ids of the questions that these rankings help, harm and lose against mode `flat`, by their nDCG@10.
-
-    A question is lost if `flat` answers it, and no relevant document remains among the first ten.
-    """
-    changed: dict[str, list[str]] = {"helped": [], "harmed": [], "lost": []}
-    for asked, ranking in zip(questions, rankings, strict=True):
-        found = await answer(asked.text, Strategy("flat"), user_id, services, filters=asked.filters)
-        flat = metrics.ndcg(rank_documents(found), asked.relevant, 10)
-        mode = metrics.ndcg(ranking, asked.relevant, 10)
-        if mode != flat:
-            changed["helped" if mode > flat else "harmed"].append(asked.query_id)
-        if flat and not mode:
-            changed["lost"].append(asked.query_id)
-    return changed
 
 
 def _check(strategy: Strategy, services: Services) -> None:

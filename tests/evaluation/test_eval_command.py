@@ -1,4 +1,4 @@
-"""`stepwell eval` measures a set of questions, compares what entities change, and counts what was not re-ranked."""
+"""`stepwell eval` measures a set of questions, and counts what was not re-ranked."""
 
 import asyncio
 import json
@@ -101,33 +101,6 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
         (tmp_path / "qrels.tsv").write_text(judgements, encoding="utf-8")
         broken = stepwell("eval", tmp_path)
         assert (broken.code, said in broken.err) == (2, True)
-
-
-def test_an_evaluation_names_the_questions_that_entities_help_harm_and_lose(stepwell: Stepwell, tmp_path: Path) -> None:
-    about = ["copper", "granite", "willow", "barley", "lantern", "anchor", "saddle", "pottery", "glacier", "violin"]
-    tagged = [{"_id": f"t{n}", "text": f"Notes on a {word}.", "author": "Ana Silva"} for n, word in enumerate(about)]
-    plain = [{"_id": f"p{n}", "text": f"Ana Silva and a {word} on a shelf."} for n, word in enumerate(about)]
-    kiln = {"_id": "kiln", "text": "The lime kiln burns for nine days."}
-    _write_lines(tmp_path / "corpus.jsonl", [*tagged, *plain, kiln])
-    questions = {"tags": "Ana Silva", "kiln": "lime kiln of Ana Silva", "anchor": "anchor notes of Ana Silva"}
-    _write_lines(tmp_path / "queries.jsonl", [{"_id": name, "text": text} for name, text in questions.items()])
-    (tmp_path / "qrels.tsv").write_text("tags\tt3\t1\nkiln\tkiln\t1\nanchor\tt5\t1\n", encoding="utf-8")
-
-    def changed(**guidance: object) -> dict[str, list[str]]:
-        ranking = json.dumps({"guidance": guidance})
-        found = stepwell("eval", tmp_path, "--compare", "--json", "--ranking", ranking).json
-        return {name: found[name] for name in ("helped", "harmed", "lost")}
-
-    none: dict[str, list[str]] = {"helped": [], "harmed": [], "lost": []}
-    guided = {"helped": ["tags", "anchor"], "harmed": ["kiln"], "lost": ["kiln"]}
-    assert changed(mode="force", alpha=0) == guided
-    assert changed(mode="force", alpha=1, boost=False) == none
-    assert changed(mode="off", boost=False) == none
-    boosted = changed(mode="force", alpha=1)
-    assert (boosted["helped"], boosted["lost"]) == (["anchor"], []), "the author counts three mentions, the text one"
-    shown = stepwell("eval", tmp_path, "--compare", "--ranking", '{"hierarchy": "force", "alpha": 0}').out
-    assert "lost against flat" in shown
-    assert "1: kiln" in shown
 
 
 def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
