@@ -229,11 +229,9 @@ def test_a_change_of_the_chunk_size_is_noticed_and_applied(stepwell, tmp_path, m
     assert stepwell("ingest", tmp_path, "--json").json["added"] == 1
     before = stepwell("documents", "list", "--json").json[0]["chunk_count"]
     monkeypatch.setenv("STEPWELL_CHUNK_TOKENS", "60")
-    assert stepwell("reindex", "--dry-run", "--json").json == {"local": 1}
     done = stepwell("reindex", "--json")
     assert done.code == 0, done.err
     assert done.json["local"]["cut"] == 1
     assert stepwell("documents", "list", "--json").json[0]["chunk_count"] > before
-    assert stepwell("reindex", "--dry-run", "--json").json == {"local": 0}
-    assert stepwell("reindex", "--all", "--dry-run", "--json").json == {"local": 1}
     assert "0 documents compared" in stepwell("reindex").out
+    assert "1 document compared" in stepwell("reindex", "--all").out

@@ -24,7 +24,6 @@ from app.settings import Settings
 def reindex(
     user: Users = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
@@ -33,25 +32,12 @@ def reindex(
     The command may be interrupted and repeated. Searches find the old chunks of a document or the new ones.
     """
     settings = options.settings(data_dir)
-    chosen = user or []
-    if dry_run:
-        counts = options.run(_count(settings, chosen, every=every))
-        terminal.end_with_json(counts, wanted=as_json)
-        terminal.write(f"{terminal.format_count(sum(counts.values()), 'document')} would be compared.")
-        return
-    done = options.run(_reindex(settings, chosen, every=every))
+    done = options.run(_reindex(settings, user or [], every=every))
     terminal.end_with_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()}, wanted=as_json)
     total = sum(done.values(), Reindexed())
     compared = terminal.format_count(total.compared, "document")
     embedded = terminal.format_count(total.embedded, "chunk")
     terminal.out.print(f"{compared} compared, {total.cut} cut again, {embedded} embedded.")
-
-
-async def _count(settings: Settings, chosen: list[str], *, every: bool) -> dict[str, int]:
-    cut = runtime.chunking_options(settings)
-    async with owner_at_revision(settings) as owner:
-        users = await repair.users(chosen, db=owner)
-        return {one: await pipeline.count(one, cut, db=owner, every=every) for one in users}
 
 
 async def _reindex(settings: Settings, chosen: list[str], *, every: bool) -> dict[str, Reindexed]:
