@@ -39,9 +39,6 @@ Collapse = Annotated[
     ),
 ]
 Hierarchy = Annotated[bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")]
-HierarchyAlpha = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity.")
-]
 
 
 def read_path(text: str) -> Path:

@@ -48,7 +48,6 @@ def search(
     recency: Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
-    hierarchy_alpha: options.HierarchyAlpha = None,
     filters: json_arguments.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -60,7 +59,7 @@ def search(
         raise errors.BadRequest("A terminal does not show how scores were made: add --json.", field="--explain")
     request = build(
         query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
-        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
+        mmr=mmr, hierarchy=None if hierarchy else "off",
     )  # fmt: skip
     answer = client.post("/search", {**request, "explain": explain, "detail": "full" if as_json else "compact"})
     terminal.end_with_json(answer, wanted=as_json)

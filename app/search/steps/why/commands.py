@@ -28,7 +28,6 @@ def why(
     recency: search.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
-    hierarchy_alpha: options.HierarchyAlpha = None,
     filters: json_arguments.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -38,7 +37,7 @@ def why(
     """
     request = search.build(
         query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
-        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
+        mmr=mmr, hierarchy=None if hierarchy else "off",
     )  # fmt: skip
     answer = _explain(request, passage, client)
     terminal.end_with_json(answer, wanted=as_json)
