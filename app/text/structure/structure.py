@@ -208,7 +208,7 @@ def find_plain_headings(text: str, hanging: Collection[int] = ()) -> list[Block]
     """
     lines = list(visible_lines(text))
     capitals = [_is_capitals(line[0]) for line in lines]
-    use_capitals = _use_capitals(capitals)
+    use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(capitals))
     use_numbers = _is_numbered(lines)
     found, styles = list[Block](), list[str]()
     for number, (line, below) in enumerate(itertools.pairwise(lines)):
@@ -298,11 +298,6 @@ def _level(style: str, styles: list[str]) -> int:
     return styles.index(style) + (1 if styles[0][0] == "=" else 2)
 
 
-def _use_capitals(capitals: Sequence[bool]) -> bool:
-    """Whether lines in capitals are so few that they are headings."""
-    return sum(capitals) <= max(1, MOST_CAPITALS * len(capitals))
-
-
 def _is_capitals(line: str) -> bool:
     if len(line) > MAX_PLAIN_HEADING or line != line.upper() or not _CAPITALS.fullmatch(line):
         return False
@@ -313,7 +308,7 @@ def _is_capitals(line: str) -> bool:
 def plain_title(text: str) -> str:
     """Returns the title of a plain text: its first lines if they stand out, else a heading near its beginning, or "".
 
-    Centred lines stand out, and several lines in capitals. The title of a manual page is the line below `NAME`.
+    Centred lines stand out. The title of a manual page is the line below `NAME`.
     """
     if title := _find_title_lines(text):
         return title
@@ -327,14 +322,12 @@ def plain_title(text: str) -> str:
 
 
 def _find_title_lines(text: str) -> str:
-    """Returns the first lines, without underlines, if all are indented more than the text below, or in capitals."""
+    """Returns the first lines, without underlines, if all are indented more than the text below."""
     first, _, rest = text.partition("\n\n")
     lines, below = [line for line in first.splitlines() if _LETTER.search(line)], next(visible_lines(rest), None)
     if below is None or not 0 < len(lines) <= MOST_CENTRED:
         return ""
     is_title = min(map(_indent, lines)) > max(MAX_INDENT, _indent(below[0]))
-    if not is_title and len(lines) > 1 and all(map(_is_capitals, lines)):
-        is_title = _use_capitals([_is_capitals(line[0]) for line in visible_lines(text)])
     return " ".join(" ".join(lines).split())[:MAX_TITLE] if is_title else ""
 
 

@@ -247,12 +247,6 @@ def test_lines_that_name_the_parts_of_a_law_are_headings() -> None:
     assert [title for _, title in headings(text)] == expected
 
 
-def test_several_lines_in_capitals_at_the_beginning_are_the_title() -> None:
-    text = "FU7 INVERTER\nQUICK GUIDE\n\nPARAMETERS\n\n" + "P001  Language\n" * 5
-    assert structure.plain_title(text) == "FU7 INVERTER QUICK GUIDE"
-    assert structure.plain_title(text.upper()) != "FU7 INVERTER QUICK GUIDE", "all is in capitals"
-
-
 @pytest.mark.parametrize(
     ("text", "title"),
     [
