@@ -80,9 +80,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 openapi schema: $(VENV)/.dev
-	$(BIN)/stepwell openapi --write openapi/openapi.json
-	$(BIN)/stepwell openapi --contract tools --write openapi/tools.json
-	$(BIN)/stepwell openapi --contract mcp --write openapi/mcp.json
+	$(BIN)/stepwell openapi > openapi/openapi.json
+	$(BIN)/stepwell openapi --contract tools > openapi/tools.json
+	$(BIN)/stepwell openapi --contract mcp > openapi/mcp.json
 	STEPWELL_WRITE_SCHEMA=1 $(BIN)/python -m pytest -q tests/migrations/test_migrations.py -k schema_sql
 	$(BIN)/python client/generate.py
 

@@ -105,27 +105,6 @@ def check_user(user: str) -> str:
     return user
 
 
-def check_target(path: Path | None, *, option: str) -> None:
-    """Raises BadRequest if a file cannot be written. Call it before the work whose result goes into the file."""
-    if path is None:
-        return
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise BadRequest("This is a folder: name a file in it.", field=option)
-    if not folder.is_dir():
-        raise BadRequest("The folder of this file does not exist.", field=option)
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise BadRequest("This file may not be written.", field=option)
-
-
-def write_text(path: Path, text: str, *, option: str) -> None:
-    """Writes the file that an option names. Raises BadRequest."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadRequest(f"The file cannot be written: {error.strerror}.", field=option) from error
-
-
 def absolute_path(named: str) -> str:
     """The absolute path of a file that is named as in a shell: relative to the working folder, or with `~`."""
     return os.path.abspath(os.path.expanduser(named))

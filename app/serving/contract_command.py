@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from app.agents import registry, tool_formats
 from app.agents.mcp import mcp_server
-from app.cli import options
 from app.main import create_app
 from app.settings import Settings
 
@@ -19,19 +17,13 @@ Contract = Literal["api", "tools", "mcp"]
 
 
 def openapi(
-    write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
     contract: Annotated[
         Contract,
         typer.Option(help="api: the OpenAPI document; tools: definitions for model APIs; mcp: MCP's list of tools."),
     ] = "api",
 ) -> None:
     """Print the OpenAPI document, or the definitions of the tools; no database or network is needed."""
-    options.check_target(write, option="--write")
-    document = text(contract)
-    if write is None:
-        typer.echo(document, nl=False)
-    else:
-        options.write_text(write, document, option="--write")
+    typer.echo(text(contract), nl=False)
 
 
 def text(contract: Contract = "api") -> str:

@@ -43,7 +43,6 @@ def without_retries() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("openapi", "--write", "FOLDER"), "This is a folder"),
         (("backup", "FOLDER"), "is a directory"),
         (("restore", "FOLDER"), "is a directory"),
         (("restore", "none.dump"), "does not exist"),

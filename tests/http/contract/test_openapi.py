@@ -23,7 +23,7 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def test_the_committed_openapi_document_is_the_one_of_the_service() -> None:
     committed = COMMITTED.read_text(encoding="utf-8")
-    assert committed == contract_command.text(), "run: python -m app openapi --write openapi/openapi.json"
+    assert committed == contract_command.text(), "run: make openapi"
 
 
 def test_the_contract_is_valid_openapi() -> None:
