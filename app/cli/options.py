@@ -26,11 +26,6 @@ Rerank = Annotated[
     Literal["none", "cosine", "provider"],
     typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider."),
 ]
-Extractor = Annotated[
-    Literal["auto", "llm", "entities", "statistical", "none"],
-    typer.Option(help="Source of the terms for a further hop."),
-]
-Merge = Annotated[Literal["linked", "classic"], typer.Option(help="Strategy for merging the hits of several hops.")]
 Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
 Collapse = Annotated[
     bool,

@@ -26,8 +26,6 @@ def multihop(
     max_hops: Annotated[
         int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Maximum number of hops.")
     ] = 2,
-    extractor: options.Extractor = "auto",
-    merge: options.Merge = "linked",
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     recency: plain.Recency = None,
@@ -39,10 +37,9 @@ def multihop(
     as_json: options.AsJson = False,
 ) -> None:
     """Search over several hops, and show the terms of each hop and the name that led to each hit."""
-    hops = {"max_hops": max_hops, "extractor": extractor, "merge": merge}
     request = plain.build(
         query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank, mmr=mmr,
-        hierarchy="auto" if hierarchy else None, hops=hops,
+        hierarchy="auto" if hierarchy else None, hops={"max_hops": max_hops},
     )  # fmt: skip
     answer = client.post("/search/multihop", {**request, "detail": "full" if as_json else "compact"})
     terminal.end_with_json(answer, wanted=as_json)
