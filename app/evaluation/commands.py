@@ -38,7 +38,6 @@ def evaluate(
     ranking: Annotated[
         str, typer.Option(metavar="JSON", help='What tunes the search, as in the API: \'{"rerank": "cosine"}\'.')
     ] = "{}",
-    collapse: options.Collapse = False,
     calibration: Annotated[
         bool,
         typer.Option(
@@ -57,7 +56,7 @@ def evaluate(
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
-    strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"), collapse)
+    strategy = Strategy(mode, json_arguments.parse(ranking, Ranking, field="ranking"))
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.read_questions(other)]
     if not loaded.questions:
         message = f"No question has a relevant document: compare the ids in {beir.QUERIES} and {beir.QRELS}."

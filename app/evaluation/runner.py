@@ -39,14 +39,13 @@ API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semant
 class Strategy:
     """How the questions are asked.
 
-    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `ranking` and `collapse` have the API's meaning too.
+    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `ranking` has the API's meaning too.
     `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with guidance forced. `multihop` is
     the multi-hop search, which entities guide only if that is forced.
     """
 
     mode: EvaluationMode = "auto"
     ranking: Ranking = field(default_factory=Ranking)
-    collapse: bool = False
 
     def query(self, text: str, filters: Filters) -> SearchRequest:
         """Returns the search for one question, which may be longer than the API allows."""
@@ -62,7 +61,7 @@ class Strategy:
             filters=filters,
             limit=limits.MAX_MULTIHOP_HITS if is_multihop else limits.MAX_HITS,
             mode=API_MODES.get(self.mode, "auto"),
-            collapse="duplicates" if self.collapse else "off",
+            collapse="off",
             ranking=self.ranking.model_copy(update={"guidance": guidance, "hops": hops}),
         )
         return request.changed(query=text)

@@ -23,8 +23,8 @@ def as_the_api(**fields: Any) -> SearchRequest:
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "lexical"])
 def test_a_mode_of_the_api_builds_the_same_query_as_the_api(mode: Any, hierarchy: Any) -> None:
     ranking = {"fusion": "rrf", "hierarchy": hierarchy, "rerank": "cosine", "alpha": 0.9}
-    strategy = Strategy(mode, Ranking.model_validate(ranking), collapse=True)
-    assert strategy.query("lime", Filters()) == as_the_api(mode=mode, collapse="duplicates", ranking=ranking)
+    strategy = Strategy(mode, Ranking.model_validate(ranking))
+    assert strategy.query("lime", Filters()) == as_the_api(mode=mode, ranking=ranking)
 
 
 def test_flat_is_auto_without_entities_and_two_pass_is_auto_with_forced_ones() -> None:
