@@ -5,11 +5,14 @@ import os
 import stat
 import sys
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import harness
 import pytest
 
 from app import errors
+from app.access import keys
+from app.access.store import user_data
 from app.database import filters, transactions
 from app.database.embedded import postgres
 from app.database.embedded.embedded_programs import PACKAGE
@@ -136,6 +139,25 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     assert await rows(other) == before
     await restored(good, other, replace=True)
     assert await rows(other) == await rows(address)
+
+
+async def test_a_restore_revives_no_key_that_was_revoked_or_rotated_or_deleted_with_its_user(
+    new_database, template, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(user_data, "SETTLE_S", 0)
+    other, file = await new_database(template), tmp_path / "a.dump"
+    async with transactions.connect(other.owner_dsn, pool_size=1) as owner:
+        revoked, rotated, live, gone = [await harness.create_key_as(owner, user) for user in ("a", "a", "a", "b")]
+        await backup.create(file, access=access(other))
+        await keys.revoke(revoked, db=owner, actor="test")
+        await keys.rotate(rotated, db=owner, grace=timedelta(), actor="test")
+        await user_data.delete("b", db=owner, actor="test")
+    await restored(file, other, replace=True)
+    async with transactions.connect(other.service_dsn, pool_size=1) as service:
+        assert (await keys.verify(live, db=service)).user_id == "a"
+        for ended in (revoked, rotated, gone):
+            with pytest.raises(errors.Unauthorized):
+                await keys.verify(ended, db=service)
 
 
 @pytest.mark.parametrize("limit", ["statement_timeout", "transaction_timeout"])

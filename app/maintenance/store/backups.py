@@ -51,6 +51,25 @@ _UNKNOWN = re.compile(rb"SET transaction_timeout|ALTER TABLE .* SET \(pg_attver=
 An older pg_dump writes the marks. Each server makes its own.
 """
 
+_REMEMBER_ENDS = """
+DO $$ BEGIN
+    IF to_regclass('stepwell.api_keys') IS NOT NULL THEN
+        PERFORM set_config('stepwell.ends', CAST(jsonb_agg(e) AS text), true) FROM (
+            SELECT k.key_id, NULL AS user_id, k.revoked_at, k.expires_at FROM stepwell.api_keys AS k
+            UNION ALL SELECT NULL, a.user_id, a.at, NULL FROM stepwell.audit_log AS a WHERE a.action = 'user.deleted'
+        ) AS e;
+    END IF;
+END $$;
+"""
+_END_KEYS = b"""
+UPDATE stepwell.api_keys AS k
+SET revoked_at = least(k.revoked_at, e.revoked_at), expires_at = least(k.expires_at, e.expires_at)
+FROM jsonb_to_recordset(CAST(nullif(current_setting('stepwell.ends', true), '') AS jsonb))
+    AS e (key_id text, user_id text, revoked_at timestamptz, expires_at timestamptz)
+WHERE e.key_id = k.key_id OR (e.user_id = k.user_id AND k.created_at < e.revoked_at);
+"""
+"""A backup does not bring back keys that were revoked, rotated or deleted with their user after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -134,7 +153,7 @@ async def describe(file: Path, environment: Mapping[str, str]) -> Archive:
 
 
 async def load(access: Access, file: Path) -> None:
-    """Replace the schema `stepwell` by the one in `file`, in one transaction.
+    """Replace the schema `stepwell` by the one in `file`, in one transaction. Keys that have ended stay so.
 
     Raises BackupFailed with the error output of the program that failed; then nothing has changed.
     """
@@ -161,7 +180,7 @@ async def _send_script(reader: Process, writer: Process) -> None:
     assert reader.stdout
     assert writer.stdin
     limits = f"{migration.UNLIMITED.format('false')} SET lock_timeout = '{LOCK_WAIT_S}s';"
-    before = f"{limits} BEGIN; DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
+    before = f"{limits} BEGIN;{_REMEMBER_ENDS}DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
@@ -173,7 +192,7 @@ async def _send_script(reader: Process, writer: Process) -> None:
             writer.stdin.write(block)
             await writer.stdin.drain()
         if await reader.wait() == 0:
-            writer.stdin.write(b"\nCOMMIT;\n")
+            writer.stdin.write(b"\n" + _END_KEYS + b"COMMIT;\n")
             await writer.stdin.drain()
     finally:
         writer.stdin.close()
