@@ -28,6 +28,7 @@ from app.documents import selections
 from app.documents.files import file_reading
 from app.documents.store import document_puts, staged_documents
 from app.documents.store.selections import SelectedDocument
+from app.jobs import store as jobs
 from app.jobs.workers import JobKind, Run
 from app.sources import source_ingest, source_roots, source_scan, store
 from app.sources.source_ingest import FileVersion
@@ -270,6 +271,8 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     async with run.db.writing(run.user_id) as writing:
         await writing.hold()
         await store.finish(writing, source_id, result)
+        if plan.removed:  # warnings quote what is left out of a file
+            await jobs.forget_files(writing, run.job.kind, source_id)
         await run.finish(writing, **result)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))
 

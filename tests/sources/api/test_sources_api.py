@@ -67,7 +67,8 @@ async def test_a_source_is_added_searched_and_deleted(caller: Caller, root: Path
     assert (await caller.search("lime"))["hints"] == ["No documents are stored."]
 
 
-async def test_the_jobs_of_a_deleted_source_name_no_files(caller: Caller, root: Path) -> None:
+@pytest.mark.parametrize("gone", ["source", "file"])
+async def test_earlier_jobs_name_no_files_of_a_source_that_was_deleted_or_has_lost_one(caller, root, gone) -> None:
     for name in (".secret.md", os.fsdecode(b"secret\xe9.md")):
         source_folder.write(root / caller.user_id, f"notes/{name}", b"Lime.")
     source_folder.write(root / caller.user_id, "notes/secret.txt", "Größe der Tür aus Sand".encode("latin-1"))
@@ -76,7 +77,13 @@ async def test_the_jobs_of_a_deleted_source_name_no_files(caller: Caller, root: 
     assert [one["path"] for one in job["result"]["warnings"]] == ["secret.txt"]
     assert job["result"]["left_out"]["hidden"]["examples"] == [".secret.md"]
     assert [failure["path"] for failure in job["result"]["failures"]] == ["secret\\xe9.md"]
-    assert (await caller.client.delete(f"{SOURCES}/{added.json()['source_id']}")).status_code == 200
+    source = f"{SOURCES}/{added.json()['source_id']}"
+    if gone == "source":
+        assert (await caller.client.delete(source)).status_code == 200
+    else:
+        (root / caller.user_id / "notes/secret.txt").rename(root / "secret.txt")
+        source_folder.write(root / caller.user_id, "notes/other.md", b"Lime.")
+        await caller.finished((await caller.client.post(f"{source}/sync")).headers["location"])
     after = await caller.client.get(added.headers["location"])
     assert "secret" not in after.text
     named = {kind: job["result"][kind] for kind in ("left_out", "failures", "warnings")}
