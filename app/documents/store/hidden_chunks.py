@@ -70,6 +70,8 @@ async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str |
     Returns the last of these lexemes, None if there was none. Takes the user's lock.
     """
     await db.hold()
+    # Planned for a user whom the statistics do not know yet, it reads all of the user's postings for each lexeme.
+    await db.execute(sa.text("SET LOCAL plan_cache_mode = 'force_generic_plan'"))
     binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
     last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)
     return last

@@ -19,7 +19,7 @@ from app.database import filters, sql, transactions
 from app.database.filter_types import Filters
 from app.database.schema import tables
 from app.database.transactions import Database
-from app.documents.store import documents, visible_document_lists
+from app.documents.store import documents, hidden_chunks, visible_document_lists
 from app.multihop import store as links
 from app.multihop.store import LinkScope, LinkSource, SourceIdentifier
 from app.query import hop_signal_weights
@@ -458,3 +458,9 @@ async def test_removing_a_document_reads_blocks_of_postings_by_their_whole_key(d
     reads = [n for n in plans.nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
     assert len(reads) >= 4
     assert not [n for n in reads if "(first_no " not in n["Index Cond"]]
+
+
+async def test_removing_hidden_chunks_is_not_planned_for_a_user_whom_no_statistics_know(database) -> None:
+    async with database.writing("new") as writing:
+        await hidden_chunks.unindex(writing, uuid4(), after="", limit=1)
+        assert await writing.scalar(sa.text("SHOW plan_cache_mode")) == "force_generic_plan"
