@@ -56,8 +56,8 @@ _MBOX = re.compile(
     rb"|[^\s@]{1,250}@[^\s@]{1,250}\r?\n[!-9;-~]{1,100}:)"
 )
 _MESSAGE = re.compile(
-    rb"(?i)(?!From: <Saved by )(?:(?:Return-Path:.*<|Delivered-To:.+@).*\n[!-9;-~]+:|Received:.+\n[ \t]"
-    rb"|(?:[!-9;-~]{1,60}:.*\n(?:[ \t].*\n){0,30}){1,30}?(?:Message-ID|MIME-Version):)"
+    rb"(?i)(?:Return-Path:.*<|Delivered-To:.+@).*\n[!-9;-~]+:|Received:[ \t]*(?:from |by |\().*\n[ \t]"
+    rb"|(?:[!-9;-~]{1,60}:.*\n(?:[ \t].*\n){0,30}){1,30}?Message-ID:\s*<"
 )
 """The headers of a message, as the files of a Maildir begin."""
 _OFFICE_AS_XML = re.compile(
