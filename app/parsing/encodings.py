@@ -25,10 +25,10 @@ _LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "is
 _BEFORE_WINDOWS = ("mac-roman", "cp850", "cp852")
 """Encodings of the Macintosh and of DOS. Their letters are signs in those of Windows, such as quotes and fractions."""
 _EARLY = re.compile(
-    rb"(?<=[A-Za-z])(?:[\x80-\x84\x86-\x91\x93-\x95\x98-\xac\xae-\xb6\xb8-\xbf](?=[a-z])"
+    rb"(?<=[A-Za-z])(?:[\x80-\x84\x86-\x91\x93\x94\x98-\x9f\xa1-\xac\xae-\xb6\xb8-\xbf](?=[a-z])"
     rb"|[\x82\x88\x8a\x8d\x8f\x98\x9d](?=[\s.,]))"
 )
-"""Such letters in words, where Windows has no sign but an apostrophe, a dash, a point, or a soft hyphen."""
+"""Such letters in words. Left out are signs that stand there in Windows: apostrophes, dashes, points, and spaces."""
 EARLY = 0.1
 """A text may be in an encoding before Windows if more than this share of what is not ASCII are such letters."""
 _OTHER_SCRIPTS = (
@@ -37,6 +37,8 @@ _OTHER_SCRIPTS = (
 )
 FOREIGN = 0.4
 """A text that is not in Unicode may be in a script other than Latin if more than this share of letters is not ASCII."""
+_WORD = re.compile(rb"[\x80-\xff][@-\xff]")
+"""Two letters of another script, unlike a sign in an amount."""
 _TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u0e7f]|[\u0370-\u0e7f][A-Za-z]")
 TWO_SCRIPTS = 0.1
 """A guess is wrong if more than this share of letters is next to a letter of another script."""
@@ -116,7 +118,7 @@ def guess(raw: bytes) -> str:
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
     foreign = len(re.findall(rb"[\x80-\xff]", sample))
     latin = _LATIN if len(_EARLY.findall(sample)) <= EARLY * foreign else (*_LATIN, *_BEFORE_WINDOWS)
-    if foreign > FOREIGN * (foreign + len(re.findall(b"[A-Za-z]", sample))):
+    if foreign > FOREIGN * (foreign + len(re.findall(b"[A-Za-z]", sample))) and _WORD.search(sample):
         encoding = _detected(sample, (*latin, *_OTHER_SCRIPTS))
         words = _decode(sample, encoding) or ""
         if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
@@ -156,7 +158,8 @@ def _wide_encoding(sample: bytes) -> str | None:
 
 def _by_code_page(raw: bytes) -> Decoded:
     text = raw.decode("latin-1")
-    if b"\0" in raw[:_HEAD] or _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
+    # The header of BMP and of other binary files has zeros at once. A log may have one anywhere.
+    if b"\0" in raw[:10] or _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
         raise _binary()
     declared = _DECLARED.search(raw[:_HEAD])
     if declared and (found := _decode(raw, _named(declared[1].decode()))) is not None:

@@ -54,7 +54,7 @@ def test_binary_content_is_refused_with_the_field_named(raw):
     assert refusal.value.field == "content"
 
 
-@pytest.mark.parametrize("text", ["grüße €uro", "日本語のテキスト", "Ωmega 😀 end", "plain"])
+@pytest.mark.parametrize("text", ["grüße €uro", "日本語のテキスト", "Ωmega 😀 end", "plain", "журнал порта\0 начат"])
 def test_the_beginning_of_a_text_is_text_wherever_it_is_cut(text):
     raw = text.encode()
     assert all(encodings.is_text(raw[:end]) for end in range(len(raw) + 1))
@@ -98,6 +98,8 @@ def test_any_bytes_are_either_text_or_a_bad_request(raw):
         ("cp1252", "Er sagte „Süd“, „ja“ und “no”, don’t, … Šibenik, œuvre, fiancée, Zoë. "),
         ("cp1252", "Os navios chegam à noite e não pagam até à manhã seguinte. "),
         ("cp1252", "Der Mörtel trocknet über Nacht – größere Flächen später. "),
+        ("cp1252", "the\xa0keeper lights a\xa0lamp on\xa0the pier. "),
+        ("cp1252", "2024-01-02;20 €\n"),
     ],
 )
 def test_a_text_in_an_older_encoding_of_its_script_is_read_with_a_warning(encoding: str, text: str) -> None:
