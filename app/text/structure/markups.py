@@ -79,6 +79,8 @@ _IN_LATEX = re.compile(
     r"(?:\{\\?(?P<braced>[A-Za-z])\}|\\(?P<dotless>[ij])(?![A-Za-z])(?:\{\}|[ \t])?|(?P<letter>[A-Za-z]))"
     r"|(?P<name>-|(?:ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z(_^]))(?:\{\}|[ \t])?)(?(open)\})"
 )
+_LISTING = re.compile(r"(\\(?:begin|end)\{(?:[vV]erbatim|lstlisting|minted|tabbing)\*?\})")
+"""The beginning or end of code, and of lines with tabs, in which the commands of accents have other meanings."""
 _QUOTED = re.compile(r"^([^:\n]{0,300};ENCODING=QUOTED-PRINTABLE[^:\n]{0,300}:)((?:.*=\r?\n)*.*)", re.M | re.I)
 _HIDDEN_IN_ROFF = re.compile(
     r"^(?:['.][ \t]*\\\".*|\.IX\b.*|\.[ \t]*de[1i]?[ \t](?:.*\n){1,60}?\.\.[ \t]*)(?:\n|$)", re.M
@@ -156,8 +158,12 @@ def _show_request(request: re.Match[str]) -> str:
 
 
 def decode_latex(text: str) -> str:
-    """Replaces the letters in the source of a LaTeX file that are written as commands, and removes possible hyphens."""
-    return _IN_LATEX.sub(_latex_letter, text)
+    """Replaces letters that a LaTeX file writes as commands, and removes possible hyphens, except in listings."""
+    parts = ["", *_LISTING.split(text)]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return "".join(
+        mark + (part if mark.startswith("\\begin") else _IN_LATEX.sub(_latex_letter, part)) for mark, part in pairs
+    )
 
 
 def _latex_letter(command: re.Match[str]) -> str:

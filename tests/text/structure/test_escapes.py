@@ -55,6 +55,8 @@ def test_letters_that_latex_writes_as_commands_are_characters() -> None:
     assert markups.decode_latex(text) == shown
     kept = r"\omega \leq \O(n) \d x \ref{x} a\\-b printf(\"hello\") \'{} \label"
     assert markups.decode_latex(kept) == kept
+    code = r"\begin{lstlisting}[language=C] {\"id\": a\.com} \end{lstlisting}"
+    assert markups.decode_latex(rf"\'e {code} \'e") == f"é {code} é"
 
 
 def test_the_layout_of_a_manual_page_is_blank_lines_and_its_fonts_are_text() -> None:
