@@ -195,8 +195,9 @@ def test_words_are_neither_joined_nor_cut(read: Read) -> None:
 
 
 def test_readings_stand_behind_their_word(read: Read) -> None:
-    page = "<p><ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rp>(</rp><rt>きょう</rt><rp>)</rp></ruby>都の港</p>"
-    (document,) = read(f"<!doctype html><body>{page}</body>".encode(), "a.html")
+    word = "<ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rp>(</rp><rt>きょう</rt><rp>)</rp></ruby>"
+    page = f"<!doctype html><body><p><ruby>{word}</ruby>都の<ruby>港</ruby></p></body>"
+    (document,) = read(page.encode(), "a.html")
     assert (document.text.strip(), document.warnings) == ("東京(とうきょう)都の港", ())
 
 

@@ -256,7 +256,8 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
         if description := markdown_writer.describe(picture.get("alt")):
             picture.replace_with(f" {description} ")
     for ruby in soup.find_all("ruby"):  # behind its word, because each character may have a reading
-        ruby.append("".join(["(", *(part.extract().get_text() for part in ruby.find_all("rt")), ")"]))
+        if readings := "".join(part.extract().get_text() for part in ruby.find_all("rt")).strip():
+            ruby.append(f"({readings})")
     _name_landmarks(soup)
     _unfold_layout(soup)
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
