@@ -179,9 +179,18 @@ def decode_cards(text: str) -> str:
 
     A blank line stands before each entry.
     """
-    text = _QUOTED.sub(lambda line: line[1] + quopri.decodestring(line[2].encode()).decode(errors="replace"), text)
+    text = _QUOTED.sub(_decode_quoted, text)
     text = re.sub(r"^(?=BEGIN:)", "\n", re.sub(r"\r?\n[ \t]", "", text), flags=re.M)
     return re.sub(r"\\([,;nN\\])", lambda escape: escape[1] if escape[1] in ",;\\" else "\n", text)
+
+
+def _decode_quoted(line: re.Match[str]) -> str:
+    """A line of a contact in quoted-printable, in UTF-8 or else in the encoding of Windows, as Outlook writes it."""
+    raw = quopri.decodestring(line[2].encode())
+    try:
+        return line[1] + raw.decode()
+    except UnicodeDecodeError:
+        return line[1] + raw.decode("cp1252", "replace")
 
 
 def decode_json(text: str) -> str:

@@ -47,6 +47,8 @@ def test_lines_of_calendars_and_contacts_are_joined_and_decoded() -> None:
     name = "FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:"
     card = f"BEGIN:VCARD\r\n{name}Gr=C3=B6=\r\n=C3=9Fe\r\nNOTE:Lime mor\r\n tar\\, dry\\nslowly"
     assert markups.decode_cards(card) == f"\nBEGIN:VCARD\r\n{name}Größe\r\nNOTE:Lime mortar, dry\nslowly"
+    outlook = "LABEL;WORK;ENCODING=QUOTED-PRINTABLE:"
+    assert markups.decode_cards(f"{outlook}Stra=DFe") == f"{outlook}Straße"
 
 
 def test_letters_that_latex_writes_as_commands_are_characters() -> None:
