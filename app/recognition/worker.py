@@ -58,7 +58,8 @@ def _lines(engine: Any, picture: Any) -> list[tuple[str, float, list[float]]]:
     """Each line's text, score and corners. A sideways picture is turned; a doubtful one is read upside down as well."""
     upright = _read(engine, picture)
     words = [corners for text, _score, corners in upright if len(text) > 3]  # corners run clockwise from the upper left
-    if 2 * sum(c[5] - c[3] > 1.5 * (c[2] - c[0]) for c in words) > len(words):
+    sideways = sum(c[5] - c[3] > 1.5 * (c[2] - c[0]) for c in words)
+    if sideways > max(2, len(words) / 2):  # one or two are the labels of a diagram
         picture = picture.T[::-1]
         upright = _read(engine, picture)
     if not upright or _mean_score(upright) >= DOUBTFUL:

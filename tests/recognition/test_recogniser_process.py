@@ -92,5 +92,9 @@ async def test_text_is_recognised_with_its_place_also_skewed_sideways_and_upside
             found = " ".join(line.text for line in sorted(lines, key=lambda line: line.corners[1]))
             assert Levenshtein.normalized_distance(found[:200], wanted) < 0.03
             assert all(0 <= x <= max(turned.size) for line in lines for x in line.corners[::2])
+        label = part.crop((0, 0, part.width, 80)).rotate(90, expand=True, fillcolor=255)
+        lines = await recogniser.lines(Picture(label.width, label.height, label.tobytes()), "ana")
+        assert lines
+        assert all(x <= label.width for line in lines for x in line.corners[::2])  # not turned
         white = Picture(part.width, part.height, b"\xff" * part.width * part.height)
         assert await recogniser.lines(white, "ana") == []
