@@ -20,16 +20,15 @@ from app.text import unstorable_json
 MAX_CHECKED = 20
 """Most keys of a request that are checked. Further keys are accepted unchecked."""
 _VALUE = 'send the value itself, as {"key": value}; of a list, one element must be it'
-_NOT_IN = "use `ne` for one value, or `filters.not` around a filter with `in` for several"
 _REQUESTS = "requests with `filters`, which tools for agents do not take, have"
 _PART = "filters compare whole values: send the whole value, or search for the words in `query`"
 _BEGINNING = f"{_PART}; `filters.uri_prefix` and `filters.folder` compare the beginning of a URI"
 _ADVICE = {
     "eq equal equals equalto == = match": _VALUE,
     "neq noteq notequal notequals notequalto != <>": "use `ne`",
-    "nin notin noneof except": _NOT_IN,
+    "nin notin noneof except": f"use `ne` for one value; {_REQUESTS} `filters.not`, a filter with `in` for several",
     "any anyof oneof containsany hasany arraycontainsany overlaps": "use `in`",
-    "allof containsall hasall arraycontainsall": "send the list itself, all of whose elements must be there",
+    "all allof containsall hasall arraycontainsall": "send the list itself, all of whose elements must be there",
     "contains has includes arraycontains containselement": f"{_VALUE}. Besides, {_PART}",
     "notcontains doesnotcontain excludes": "use `ne`, which a list must not contain either",
     "between inrange": "use `gte` and `lte` together",

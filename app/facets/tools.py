@@ -38,7 +38,7 @@ class ToolFacet(ToolResult):
     documents: int = Field(description="Number of documents that have it.")
     distinct: int = Field(description="Number of its values.")
     values: dict[str, int] = Field(
-        description="The commonest values, but long texts, with the number of documents of each."
+        description="The commonest values except long texts, with the number of documents of each."
     )
 
     @classmethod

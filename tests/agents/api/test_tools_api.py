@@ -267,6 +267,7 @@ async def test_an_empty_list_says_what_to_change(caller: Caller) -> None:
         ("search_documents", {"query": "lime", "file_types": ["md"]}, 422, "The arguments are query, "),
         ("add_document", {"content": " "}, 422, "Must contain visible text"),
         ("list_documents", {"metadata": {"$and": [{"team": "x"}]}}, 422, "keys beside one another must all be met;"),
+        ("list_documents", {"metadata": {"team": {"$all": ["x"]}}}, 422, "send the list itself"),
         (
             "list_facets",
             {"metadata": {"or": [{"team": {"eq": "x"}}]}},
