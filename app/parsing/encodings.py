@@ -29,6 +29,8 @@ _EARLY = re.compile(
     rb"|[\x82\x88\x8a\x8d\x8f\x98\x9d](?=[\s.,]))"
 )
 """Such letters in words. Left out are signs that stand there in Windows: apostrophes, dashes, points, and spaces."""
+_CAPITAL_INSIDE = re.compile(f"[a-z][{''.join(filter(str.isupper, bytes(range(0x80, 0x100)).decode('cp852')))}]")
+"""A capital within a word, where DOS 850 has a small letter."""
 EARLY = 0.1
 """A text may be in an encoding before Windows if more than this share of what is not ASCII are such letters."""
 _OTHER_SCRIPTS = (
@@ -124,6 +126,8 @@ def guess(raw: bytes) -> str:
         if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
             return encoding
     encoding = _detected(sample, latin)
+    if encoding == "cp852" and _CAPITAL_INSIDE.search(sample.decode("cp852")):
+        encoding = "cp850"
     same = _decode(sample, encoding) == _decode(sample, _WINDOWS)
     return _WINDOWS if same else encoding
 

@@ -141,8 +141,9 @@ class Tools(resources.Tools):
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool with the arguments that a model chose."""
         path = f"{API}/tools/{segment(name)}"
-        # Every tool is idempotent. An agent ends its run at an error that its model cannot mend.
-        return self.run(Operation("POST", path, dict[str, Any], dict(arguments), repeatable=True))
+        # An agent ends its run at an error that its model cannot mend. A repeated deletion would find nothing.
+        repeatable = name != "delete_document"
+        return self.run(Operation("POST", path, dict[str, Any], dict(arguments), repeatable=repeatable))
 
 
 TOOLS, DEFINITIONS = list[models.ToolDefinition], list[dict[str, Any]]
