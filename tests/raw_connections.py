@@ -6,11 +6,13 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import uvicorn
 
 from app.http import connections
+from app.http.metrics import Metrics
 
 PATIENCE_S = 20.0
 
@@ -32,6 +34,7 @@ class App:
     begun: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     ended: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     scopes: list[dict[str, Any]] = field(default_factory=list)
+    state: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(metrics=Metrics()))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scopes.append(scope)

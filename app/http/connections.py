@@ -247,6 +247,7 @@ class Protocol(HttpToolsProtocol):
 
     def _answer(self, refusal: errors.StepwellError) -> None:
         _logger.info("connection refused", extra={"action": "connection_refused", "code": refusal.code})
+        self.config.app.state.metrics.problems.labels(str(refusal.status), refusal.code).inc()  # type: ignore[union-attr]
         response = problems.of(refusal, {})
         lines = [STATUS_LINE[refusal.status], *(b"%s: %s\r\n" % pair for pair in response.raw_headers)]
         self.transport.write(b"".join([*lines, b"connection: close\r\n\r\n", bytes(response.body)]))

@@ -120,6 +120,8 @@ async def test_pipelined_requests_over_the_limit_are_not_stored_and_those_within
         for _ in range(6):
             assert (await client.response())[0] == 200
         assert await client.refused() == (503, "too_many_connections")
+        counted = {"status": "503", "code": "too_many_connections"}
+        assert run.app.state.metrics.registry.get_sample_value("stepwell_http_problems_total", counted) == 1
 
 
 async def test_a_pipelining_client_that_leaves_disconnects_the_request_that_runs(patient: Running) -> None:
