@@ -62,6 +62,10 @@ def test_every_alert_says_what_it_means_and_how_urgent_it_is() -> None:
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
 
 
+def test_no_alert_waits_for_a_breaker_to_stay_open_which_is_half_open_between_two_trials() -> None:
+    assert not [rule["alert"] for rule in RULES if "breaker_state" in rule["expr"]]
+
+
 def test_the_service_shows_buckets_where_a_quantile_is_asked_for() -> None:
     kinds = {family.name: family.type for family in create_app(Settings()).state.metrics.registry.collect()}
     asked = [name for expression in EXPRESSIONS.values() for name in re.findall(r"(\w+)_bucket", expression)]
