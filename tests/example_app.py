@@ -72,6 +72,7 @@ async def fail(how: str) -> None:
     raise {
         "missing": errors.NotFound("No such document."),
         "down": errors.DatabaseUnavailable("The database does not answer."),
+        "lost": errors.ConnectionLost("The database cannot be reached."),
         "key": errors.Unauthorized("Send an API key."),
         "late": TimeoutError(),
         "bug": RuntimeError(f"password={CANARY}"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import logging
 import math
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -21,6 +22,8 @@ import stamina
 from app import errors
 from app.enums import BreakerState
 from app.errors import ProviderFault
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 Work = Callable[[], Awaitable[Result]]
@@ -79,10 +82,11 @@ class Breaker:
     """Refuses calls of a model that keeps failing (the circuit breaker pattern).
 
     It opens when BREAKER_FAILURES of the last BREAKER_WINDOW calls failed, or for the pause that a provider requests.
-    Then it lets one call through every BREAKER_PAUSE_S until one succeeds.
+    Then it lets one call through every BREAKER_PAUSE_S until one succeeds. Both are logged once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, target: ProviderModel) -> None:
+        self._target = target._asdict()
         self._failed: deque[bool] = deque(maxlen=BREAKER_WINDOW)
         self._open_until: float | None = None
 
@@ -119,8 +123,13 @@ class Breaker:
         self._failed.append(has_failed)
         pause_s = getattr(error, "pause_s", None)
         if not has_failed:
+            if self._open_until is not None:
+                log.info("the model answers again", extra={"action": "model_reached", **self._target})
             self._open_until = None
         elif pause_s is not None or sum(self._failed) >= BREAKER_FAILURES:
+            if error is not None and self._open_until is None:
+                fault = errors.fault_of(error)
+                log.warning("the model fails: %s", fault, extra={"action": "model_lost", **self._target})
             self.open(BREAKER_PAUSE_S if pause_s is None else pause_s)
 
 
@@ -129,7 +138,7 @@ class RemoteCalls:
 
     def __init__(self, target: ProviderModel, times: CallTimes) -> None:
         self.target = target
-        self.breaker = Breaker()
+        self.breaker = Breaker(target)
         self.outcomes: Counter[str] = Counter()
         self._times = times
 

@@ -20,6 +20,7 @@ from app import errors
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunk_reads
 from app.enums import Extractor, ExtractorUsed
+from app.models import remote_calls
 from app.models.protocols import Proposal
 from app.multihop import store
 from app.multihop.store import ChunkName
@@ -148,7 +149,8 @@ async def _ask_model(passages: Passages, context: SearchContext, method: Extract
             return await llm.propose(passages.question, passages.texts_with_titles)
     except (errors.ProviderError, TimeoutError) as error:
         fault = errors.fault_of(error)
-        log.warning("the language model proposed no terms: %s", fault, extra={"action": "llm_failed"})
+        if not isinstance(error, remote_calls.NotCalled):  # the breaker logs an outage once
+            log.warning("the language model proposed no terms: %s", fault, extra={"action": "llm_failed"})
         context.degraded.append("llm_failed")
         return Proposal(())
 

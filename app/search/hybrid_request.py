@@ -20,7 +20,7 @@ from app import errors
 from app.concurrency.single_flight import SingleFlight
 from app.database.transactions import retry_read
 from app.enums import FusionUsed, QueryType, Vector
-from app.models import unit_vectors
+from app.models import remote_calls, unit_vectors
 from app.models.protocols import EmbeddingModel
 from app.query import scoring_constants
 from app.query.search_request import SearchRequest
@@ -123,7 +123,8 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
                     kept = await vectors.flights.join(key, compute)
         return kept.tolist()
     except (errors.ProviderError, TimeoutError) as error:
-        log.warning("query embedding failed: %s", errors.fault_of(error), extra={"action": "embedding_failed"})
+        if not isinstance(error, remote_calls.NotCalled):  # the breaker logs an outage once
+            log.warning("query embedding failed: %s", errors.fault_of(error), extra={"action": "embedding_failed"})
         context.degraded += ["embedding_failed", "no_query_vector"]
         return None
 

@@ -1,6 +1,7 @@
 """A provider that keeps failing is not called for a while, then probed by one call."""
 
 import asyncio
+import logging
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -11,12 +12,14 @@ from fake_provider import FakeProvider
 from app.errors import ProviderError
 from app.models import remote_calls
 from app.models.remote.rerankers import HttpReranker
-from app.models.remote_calls import Breaker, CallTimes, NotCalled, ProviderDown
+from app.models.remote_calls import Breaker, CallTimes, NotCalled, ProviderDown, ProviderModel
+
+MODEL = ProviderModel("embedder", "openai", "tiny")
 
 
 @pytest.fixture
 def guard() -> Breaker:
-    return Breaker()
+    return Breaker(MODEL)
 
 
 def _fail(guard: Breaker, error: BaseException | None = None) -> None:
@@ -48,7 +51,7 @@ def test_five_failures_among_ten_calls_open_it_and_fewer_do_not(guard: Breaker) 
         _succeed(guard)
         _succeed(guard)
     assert guard.state == "closed"
-    guard = Breaker()
+    guard = Breaker(MODEL)
     for _ in range(remote_calls.BREAKER_FAILURES - 1):
         _fail(guard)
         _succeed(guard)
@@ -57,6 +60,23 @@ def test_five_failures_among_ten_calls_open_it_and_fewer_do_not(guard: Breaker) 
     assert guard.state == "open"
     with pytest.raises(NotCalled, match="not called for a while"), guard.guard():
         raise AssertionError("the provider was called")
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_is_over(guard, monkeypatch, caplog) -> None:
+    caplog.set_level(logging.INFO)
+    _open(guard)
+    for _ in range(3):
+        with pytest.raises(NotCalled), guard.guard():
+            raise AssertionError("the provider was called")
+    _pass(monkeypatch, remote_calls.BREAKER_PAUSE_S)
+    _fail(guard)
+    _pass(monkeypatch, 2 * remote_calls.BREAKER_PAUSE_S + 1)
+    _succeed(guard)
+    _succeed(guard)
+    assert [(one.action, one.role, one.model) for one in caplog.records] == [
+        ("model_lost", "embedder", "tiny"),
+        ("model_reached", "embedder", "tiny"),
+    ]
 
 
 def test_half_open_lets_one_call_through_whose_success_closes_it(guard, monkeypatch) -> None:

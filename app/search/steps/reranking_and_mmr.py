@@ -25,6 +25,7 @@ from app.database import sql
 from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
 from app.enums import Json, Rerank, Vector
+from app.models import remote_calls
 from app.query.search_request import pool_size
 from app.query.search_types import Candidate
 from app.search import replaced_chunks
@@ -214,7 +215,8 @@ async def _new_scores(
                 request.text or "", [passages[position].text for position in with_text]
             )
     except (errors.ProviderError, TimeoutError) as error:
-        log.warning("re-ranking failed: %s", errors.fault_of(error), extra={"action": "reranker_failed"})
+        if not isinstance(error, remote_calls.NotCalled):  # the breaker logs an outage once
+            log.warning("re-ranking failed: %s", errors.fault_of(error), extra={"action": "reranker_failed"})
         return {}
     return dict(zip(with_text, scores, strict=True))
 
