@@ -301,7 +301,8 @@ class Pool:
 
     def _note_lost(self, error: Exception) -> None:
         if self.is_reachable:
-            cause = type(driver_errors.root(error)).__name__
+            root = driver_errors.root(error)
+            cause = getattr(root, "strerror", None) or type(root).__name__  # "Too many open files", not OSError
             log.warning("database lost: %s", cause, extra={"action": "database_lost"})
         self.is_reachable = False
 

@@ -43,13 +43,14 @@ async def _cannot_restart() -> None:
 
 
 @pytest.mark.parametrize("on_lost", [_cannot_restart, asyncio.Event().wait], ids=["fails", "hangs"])
-async def test_a_server_that_cannot_be_restarted_is_unavailable(tmp_path, monkeypatch, on_lost) -> None:
+async def test_a_server_that_cannot_be_restarted_is_unavailable(tmp_path, monkeypatch, caplog, on_lost) -> None:
     monkeypatch.setattr(pools, "RESTORE_S", 0.1)
     dsn = f"postgresql+asyncpg://stepwell_service@/stepwell?host={tmp_path}&port=5432"
     async with transactions.connect(dsn, pool_size=1, hooks=pools.ServerHooks(on_lost)) as database:
         with pytest.raises(errors.DatabaseUnavailable):
             async with database.shared():
                 pass
+    assert "database lost: No such file or directory" in caplog.messages
 
 
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server, caplog) -> None:
