@@ -135,4 +135,4 @@ def _uncaught(kind: type[BaseException], error: BaseException | None, trace: Tra
 def _retrying(details: RetryDetails) -> None:
     # stamina's own line quotes the arguments of the call: whole documents.
     fields: dict[str, Any] = {"cause": type(details.caused_by).__qualname__, "wait_s": round(details.wait_for, 2)}
-    log.warning("trying again", extra={"action": "retry", "call": details.name, "attempt": details.retry_num, **fields})
+    log.warning("trying again", extra={"action": "retry", "attempt": details.retry_num, **fields})

@@ -266,7 +266,7 @@ class LastResort:
         try:
             await self.app(scope, receive, send_and_record)
         except ClientDisconnect:
-            _logger.info("client disconnected")
+            pass  # the request log has it, with status 0
         except Exception as error:
             if started:
                 raise
