@@ -189,7 +189,7 @@ _PATTERNS = {
 }
 _NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER = re.compile(r"[^\W\d_]")
-_CODE = re.compile(r"\b[^\W\d_]*[\d_]\w*")
+_CODE = re.compile(r"(?<!\S)\S*?\w[./\\@]\w\S*|\b[^\W\d_]*[\d_]\w*")
 _WORD = re.compile(r"[^\W\d_][^\W\d_\u0300-\u036f\u0900-\u0903\u093a-\u094f]+")
 
 

@@ -131,6 +131,8 @@ def test_a_script_stands_for_the_languages_that_have_it(query: str, configs: set
         ("Wo liegt die Datei?", "english", False),
         ("What does it do?", "german", False),
         ("urllib_type", "english", True),
+        ("/etc/backup/die.ini", "english", True),
+        ("mail.example.de", "english", True),
         ("灯台はどこですか", "english", False),
         ("Где маяк?", "russian", True),
     ],
