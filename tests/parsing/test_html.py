@@ -403,6 +403,17 @@ def test_a_page_without_layout_is_kept_to_its_end(read: Read, section: str) -> N
     assert document.left_out == ()
 
 
+def test_a_box_of_docbook_at_the_end_of_a_section_is_kept(read: Read) -> None:
+    sentence = "Lime mortar is softer than the stone, so the wall moves and the joint gives way, never the stone. "
+    text = "".join(f'<div class="para">{number} {sentence * 4}</div>' for number in range(9))
+    box = (
+        '<div class="titlepage"><strong>TIP Damp walls</strong></div><div class="para">Set MORTARUSER in spring.</div>'
+    )
+    page = f'<div class="section"><h2>Walls</h2>{text}<div class="sidebar">{box}</div></div><div>Site index</div>'
+    (document,) = read(f"<!doctype html><title>Walls</title><body>{page}</body>".encode(), "a.html")
+    assert _lines(document)[-1] == "Set MORTARUSER in spring."
+
+
 @pytest.mark.parametrize(
     ("list_", "labels"),
     [

@@ -308,6 +308,8 @@ def _name_landmarks(soup: BeautifulSoup) -> None:
     for element in soup.find_all("dialog"):
         if element.find(("h1", *_MAIN)) is not None:
             element.name = "div"
+    for box in soup.select(".sidebar:has(> .titlepage)"):  # of DocBook: a part of the text, not a column beside it
+        del box["class"]
     for element in [*soup.find_all(_CONTAINERS, class_=_NAVIGATION), *soup.find_all(_CONTAINERS, id=_NAVIGATION)]:
         if element.find(("h1", "h2", *_MAIN)) is None:
             element.name = "nav"
