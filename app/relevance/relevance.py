@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.enums import Confidence, FusionUsed
@@ -279,15 +279,17 @@ def contains(text: str, term: Term) -> bool:
     return all(part in text for part in map(_beginning, term.parts))
 
 
+@lru_cache(maxsize=4_096)
 def _beginning(lexeme: str) -> str:
     """The text that finds a word: a space and its beginning. The last letter of a longer stem may differ (`deliveri`).
 
-    A word with digits must be whole; a pair of characters is found anywhere.
+    A word with digits must be whole; a pair of characters is found anywhere. The words of a compound (`append-on`) are
+    separate, as in the text.
     """
-    folded = stem_matching.fold(lexeme)
     if _UNSPACED.match(lexeme):
-        return folded
-    if not folded.isalpha():
+        return stem_matching.fold(lexeme)
+    folded = " ".join(names.words(lexeme))
+    if not folded.replace(" ", "").isalpha():
         return f" {folded} "
     return " " + (folded if len(folded) <= stem_matching.SHORTEST else folded[:-1])
 

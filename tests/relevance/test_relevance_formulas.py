@@ -103,6 +103,7 @@ def test_closeness_is_the_largest_share_of_the_query_that_one_sentence_has() -> 
     assert of("A plaster.", (*TERMS, Term("plaster", 1, 3.0, times=0.5, is_added=True))) == pytest.approx(1.5 / 10)
     assert of("Configured at a conference.", PREFIXED) == pytest.approx(3 / 13)
     assert of("石灰と砂です。", (Term("石灰", 1, 1.0), Term("砂利", 1, 1.0))) == pytest.approx(1 / 2)
+    assert of("Append-only mode.", (Term("append-on", 1, 2.0), Term("append", 1, 1.0), Term("mode", 1, 1.0))) == 1.0
     assert of("Error 4012 of the gauge.", (Term("40", 1, 1.0), Term("error gaug", 1, 1.0))) == pytest.approx(1 / 2)
     assert of("Error of the gauge.", (Term("40", 0, 1.0), Term("error gaug", 1, 1.0))) == 0.0
     assert of("第45条：図E-27を参照", (Term("45", 1, 1.0), Term("27", 1, 1.0))) == 1.0
