@@ -62,6 +62,12 @@ class NotCalled(ProviderDown):
         self.retry_after_s = max(1, math.ceil(self.pause_s or 0.0))
 
 
+def log_failure(message: str, error: Exception, *, action: str) -> None:
+    """Log a failed call, unless an open breaker refused it, which logs the outage once."""
+    if not (isinstance(error, NotCalled) and error.pause_s):
+        log.warning("%s: %s", message, errors.fault_of(error), extra={"action": action})
+
+
 class ProviderModel(NamedTuple):
     """The role of a model in this service (`embedder`, `llm`, `reranker`), its provider and its name."""
 
@@ -82,7 +88,7 @@ class Breaker:
     """Refuses calls of a model that keeps failing (the circuit breaker pattern).
 
     It opens when BREAKER_FAILURES of the last BREAKER_WINDOW calls failed, or for the pause that a provider requests.
-    Then it lets one call through every BREAKER_PAUSE_S until one succeeds. Both are logged once.
+    Then it lets one call through every BREAKER_PAUSE_S until one succeeds. Logs when this begins and ends.
     """
 
     def __init__(self, target: ProviderModel) -> None:

@@ -8,7 +8,6 @@ the stored names, which occur in other chunks, and adds further terms, so a fail
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import re
 from collections import Counter
@@ -37,8 +36,6 @@ _UNUSABLE = re.compile(
     r"^[+-]|[^\w\s.,'’&()/+#-]|https?:|www\.|//|--|@|[\w-]+\.(?:com|org|net|io|dev|ru|cn|info|xyz)\b", re.IGNORECASE
 )
 
-
-log = logging.getLogger(__name__)
 
 PASSAGES = 3
 PASSAGE_CHARACTERS = 500
@@ -148,9 +145,7 @@ async def _ask_model(passages: Passages, context: SearchContext, method: Extract
         async with context.turn.released(), asyncio.timeout(context.services.budget.llm_s):
             return await llm.propose(passages.question, passages.texts_with_titles)
     except (errors.ProviderError, TimeoutError) as error:
-        fault = errors.fault_of(error)
-        if not isinstance(error, remote_calls.NotCalled):  # the breaker logs an outage once
-            log.warning("the language model proposed no terms: %s", fault, extra={"action": "llm_failed"})
+        remote_calls.log_failure("the language model proposed no terms", error, action="llm_failed")
         context.degraded.append("llm_failed")
         return Proposal(())
 

@@ -7,7 +7,6 @@ weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 from array import array
 from collections.abc import Mapping
@@ -30,8 +29,6 @@ from app.search.store import stored_words
 from app.text.queries import parsed_query, query_parsing
 from app.text.queries.parsed_query import IndexText, ParsedQuery
 from app.text.words import languages, tsvector_text
-
-log = logging.getLogger(__name__)
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -123,8 +120,7 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
                     kept = await vectors.flights.join(key, compute)
         return kept.tolist()
     except (errors.ProviderError, TimeoutError) as error:
-        if not isinstance(error, remote_calls.NotCalled):  # the breaker logs an outage once
-            log.warning("query embedding failed: %s", errors.fault_of(error), extra={"action": "embedding_failed"})
+        remote_calls.log_failure("query embedding failed", error, action="embedding_failed")
         context.degraded += ["embedding_failed", "no_query_vector"]
         return None
 

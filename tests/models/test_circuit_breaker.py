@@ -66,8 +66,9 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_is_over(guard, monkeypat
     caplog.set_level(logging.INFO)
     _open(guard)
     for _ in range(3):
-        with pytest.raises(NotCalled), guard.guard():
+        with pytest.raises(NotCalled) as refused, guard.guard():
             raise AssertionError("the provider was called")
+        remote_calls.log_failure("query embedding failed", refused.value, action="embedding_failed")
     _pass(monkeypatch, remote_calls.BREAKER_PAUSE_S)
     _fail(guard)
     _pass(monkeypatch, 2 * remote_calls.BREAKER_PAUSE_S + 1)
@@ -77,6 +78,11 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_is_over(guard, monkeypat
         ("model_lost", "embedder", "tiny"),
         ("model_reached", "embedder", "tiny"),
     ]
+
+
+def test_a_call_that_found_no_free_connection_is_logged(caplog) -> None:
+    remote_calls.log_failure("query embedding failed", NotCalled("Busy."), action="embedding_failed")
+    assert [one.action for one in caplog.records] == ["embedding_failed"]
 
 
 def test_half_open_lets_one_call_through_whose_success_closes_it(guard, monkeypatch) -> None:

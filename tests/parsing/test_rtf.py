@@ -77,9 +77,9 @@ def test_a_hyphen_that_keeps_a_line_together_is_no_part_of_its_words(read: Read)
 
 
 def test_text_that_a_tracked_change_has_removed_is_left_out_and_named(read: Read) -> None:
-    body = rb"dry {\rtlch\fcs1 \af0 \deleted\revauthdel1 \loch\nslowly }{\revised soon}{\deleted0 , or}"
+    body = rb"dry {\rtlch\fcs1 \af0 \deleted\revauthdel1 \loch\nslowly }{\revised soon}{\deleted0 , or} \{\deleted a\}"
     (document,) = read(HEAD + body + b"}", "a.rtf")
-    assert document.text == "dry soon, or"
+    assert document.text == "dry soon, or {a}"
     assert document.warnings == ("Left out as deleted text of tracked changes: 1.",)
 
 

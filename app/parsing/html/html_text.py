@@ -104,10 +104,10 @@ _BEFORE, _AFTER = re.compile(r"(?:[A-Z]{0,3}[$£¥€])?\s?\(?"), re.compile(r"\
 """Signs that reports have in columns of their own before and after their numbers."""
 _AMOUNT = re.compile(r"\W*+\d[\d.,'\s]*+\W*+|[\u2012-\u2015-]")
 _BLOCKS = (
-    "address annotation article aside blockquote body br button caption center code dd details dialog dir div dl dt "
-    "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li "
-    "main math menu del s "
-    "nav ol optgroup option p pre samp search section select summary table tbody td textarea tfoot th thead title tr ul"
+    "address annotation article aside blockquote body br button caption center code dd del details dialog dir div dl "
+    "dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend "
+    "li main math menu nav ol optgroup option p pre s samp search section select summary table tbody td textarea tfoot "
+    "th thead title tr ul"
 )
 """Elements whose text is separate from the text around them, like text between marks of code."""
 

@@ -32,7 +32,9 @@ _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
 """The beginning of data that may have braces, and the number of its bytes."""
 _HEADER = re.compile(rb"\{\\(?:header|footer)[lrf]?(?![a-z])")
 """The beginning of a group that the library leaves out, apart from its first control word."""
-_DELETED = re.compile(rb"\{(?:\\(?!deleted(?![a-z\d]))[a-z]{1,32}+-?\d{0,10}+[ \r\n]?+){0,40}+\\deleted(?![a-z\d])")
+_DELETED = re.compile(
+    rb"(?<!\\)\{(?:\\(?!deleted(?![a-z\d]))[a-z]{1,32}+-?\d{0,10}+[ \r\n]?+){0,40}+\\deleted(?![a-z\d])"
+)
 """The beginning of a group whose text a tracked change has removed."""
 _BREAK = re.compile(
     rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|annotation|shptxt|e[mn]dash|[lr](?:dbl)?quote|bullet|e[mn]space)(?![a-z])"

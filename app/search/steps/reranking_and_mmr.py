@@ -215,8 +215,7 @@ async def _new_scores(
                 request.text or "", [passages[position].text for position in with_text]
             )
     except (errors.ProviderError, TimeoutError) as error:
-        if not isinstance(error, remote_calls.NotCalled):  # the breaker logs an outage once
-            log.warning("re-ranking failed: %s", errors.fault_of(error), extra={"action": "reranker_failed"})
+        remote_calls.log_failure("re-ranking failed", error, action="reranker_failed")
         return {}
     return dict(zip(with_text, scores, strict=True))
 
