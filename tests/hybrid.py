@@ -50,7 +50,7 @@ def draft(
 
 def _chunk(text: str, config: str) -> ChunkDraft:
     passage = Passage(text, 0, len(text))
-    return ChunkDraft(passage, text, tsvector_text.index_text(text, config), uuid5(NAMESPACE_OID, text))
+    return ChunkDraft(passage, text, tsvector_text.index_text(text, config), config, uuid5(NAMESPACE_OID, text))
 
 
 async def store(

@@ -82,11 +82,15 @@ class DocumentDraft(CleanDocument):
 
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
-    """A chunk without its vector: `embedded` is the text for the embedder, `indexed` the text for the text index."""
+    """A chunk without its vector.
+
+    `embedded` is the text for the embedder, `indexed` the text for the text index, analysed with `config`.
+    """
 
     passage: Passage
     embedded: str
     indexed: str
+    config: str
     embedding_key: UUID
 
 

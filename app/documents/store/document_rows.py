@@ -189,10 +189,9 @@ async def _write_chunks(db: Writing, writes: Sequence[PutDocument], vectors_by_k
 
 def _of_chunks(write: PutDocument) -> list[dict[str, Any]]:
     """The columns of a document's chunks."""
-    of_document = {"config": write.draft.config, "document_id": write.document_id}
     return [
         {
-            **of_document,
+            "document_id": write.document_id,
             "chunk_index": index,
             "chunk_id": uuid5(write.document_id, f"{index}:{chunk.embedding_key}"),
             **of_chunk(chunk),
@@ -208,6 +207,7 @@ def of_chunk(chunk: ChunkDraft) -> dict[str, Any]:
         "start_offset": chunk.passage.start,
         "end_offset": chunk.passage.end,
         "heading_path": chunk.passage.heading_path,
+        "config": chunk.config,
         "indexed": chunk.indexed,
         "embedding_key": chunk.embedding_key,
     }

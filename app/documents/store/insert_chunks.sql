@@ -1,5 +1,5 @@
 -- Stores the chunks of documents in the order of their numbers, which are consecutive, and analyses their text with the
--- documents' text-search configurations.
+-- chunks' text-search configurations.
 -- A chunk's length is the number of its lexemes, including repetitions. Those that `with_characters` adds do not count.
 -- Columns: chunk_no.
 -- :first_no bigint  number of the first chunk

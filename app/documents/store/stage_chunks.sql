@@ -3,7 +3,7 @@
 -- form of postings.
 -- Columns: none.
 -- :job_id uuid  the job that stores the document
--- :config text  text-search configuration
+-- :config text  text-search configuration of these chunks
 -- :first_no bigint  number of the first of these chunks
 -- :chunks json  an array of objects, see `insert_chunks`
 WITH input_chunks AS MATERIALIZED (

@@ -8,8 +8,10 @@ at its end it takes the user's lock, makes them visible and hides the previous v
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
@@ -86,9 +88,11 @@ async def stage(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft
         }
         for index, chunk in enumerate(chunks, first_index)
     ]
-    binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config}
-    binds |= {"first_no": await hidden_chunks.allocate(db, len(chunks)), "chunks": document_rows.as_json(rows)}
-    await db.execute(sql.statement("stage_chunks"), binds)
+    for config, group in itertools.groupby(rows, key=itemgetter("config")):
+        some = list(group)
+        binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": config}
+        binds |= {"first_no": await hidden_chunks.allocate(db, len(some)), "chunks": document_rows.as_json(some)}
+        await db.execute(sql.statement("stage_chunks"), binds)
 
 
 async def extent(db: Reading, job_id: UUID) -> tuple[int, int]:
@@ -173,7 +177,7 @@ async def copy(db: Writing, staged: StagedDocument, *, first: int, last: int) ->
     """Copy the chunks from the first to the last index, with their vectors, to their document."""
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "document_id": staged.document_id}
     binds |= {"first_index": first, "last_index": last}
-    await db.execute(sql.statement("publish_chunks"), {**binds, "config": staged.draft.config})
+    await db.execute(sql.statement("publish_chunks"), binds)
     await db.execute(_PUBLISH_EMBEDDINGS, binds)
 
 

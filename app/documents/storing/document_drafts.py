@@ -138,8 +138,9 @@ def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> C
     content = passage.content if passage.end else ""
     text = text_below(title, passage.heading_path, content) or draft.title
     key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
-    indexed = indexed_text(draft.title, draft.metadata.get("filename"), passage.heading_path, content, draft.config)
-    return ChunkDraft(passage, embedded=text, indexed=indexed, embedding_key=key)
+    config = languages.config_of_passage(content, draft.config)
+    indexed = indexed_text(draft.title, draft.metadata.get("filename"), passage.heading_path, content, config)
+    return ChunkDraft(passage, embedded=text, indexed=indexed, config=config, embedding_key=key)
 
 
 def attributes_hash(document: CleanDocument) -> bytes:

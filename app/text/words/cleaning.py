@@ -12,7 +12,7 @@ from itertools import pairwise
 from app.concurrency import offload
 from app.text.words import characters
 
-VERSION = 10
+VERSION = 11
 """Version of the rules of cleaning, cutting and indexed words. A reindex applies them to documents of another one.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
@@ -26,6 +26,7 @@ are removed.
 9: words of languages that inflect by endings and have no good stemmer are cut off; a letter with a dot below that is
 one character has the spelling of its letter, as with the dot as a mark.
 10: words that typesetters divide at line ends are joined outside of prose too.
+11: a passage that is clearly in another language than its document is indexed in that one.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000

@@ -123,6 +123,9 @@ RIVAL, LISTED_AT_ALL = 0.6, 2.0
 LISTED_AT_ALL: "do" is frequent in Portuguese, but "What does it do?" has three words of English."""
 LEAST_SCRIPT = 0.5
 """Another script than Latin decides if it has more than this share of the letters."""
+PASSAGE_WORDS, PASSAGE_SHARE, PASSAGE_LEAD = 15, 0.35, 2.0
+"""A passage is in another language than its document with at least so many different words, so much evidence for that
+language per word, and so many times the evidence for the document's language."""
 PRESENT_SCRIPT = 0.1
 """A passage with a larger share of letters of another script is in that script. Fewer are names and symbols."""
 
@@ -223,6 +226,28 @@ def detect_config(text: str) -> str | None:
     best = max(sums, key=sums.__getitem__, default="")
     needed = max(LEAST_SHARE * len(words), LEAD * sum(evidence.get("English", ())))
     return _BY_WORDS[best] if best and sums[best] >= needed else None
+
+
+def config_of_passage(text: str, config: str) -> str:
+    """Returns the text-search configuration of a passage from a document with the configuration `config`.
+
+    It is another one only if the passage is clearly in another language that has a stemmer or is cut off.
+    """
+    if config == UNSTEMMED:
+        return config
+    script = _script(text) if not text.isascii() else None
+    if script is not None:
+        is_own = script in (config, *_SCRIPTS_OF.get(config, ()))
+        found = config if is_own else detect_config(text) or config
+    else:
+        words = dict.fromkeys(_WORD.findall(_CODE.sub(" ", text.lower())))
+        sums = {name: sum(weights) for name, weights in _evidence(words).items()}
+        best = max(sums, key=sums.__getitem__, default="")
+        own = max(_of_config(config, sums).values(), default=0.0)
+        needed = max(PASSAGE_SHARE * len(words), PASSAGE_LEAD * own)
+        is_clear = len(words) >= PASSAGE_WORDS and sums.get(best, 0.0) >= needed
+        found = _BY_WORDS[best] if is_clear else config
+    return config if found == UNSTEMMED else found
 
 
 def configs_of_script(text: str) -> frozenset[str]:

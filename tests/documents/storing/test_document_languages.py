@@ -17,6 +17,7 @@ from app.services import ChunkingOptions
 from app.text.words import languages, tsvector_text
 
 GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."
+WEITER = " Sie gelten auch für den Keller, den der Mieter nur mit einem Schlüssel des Hauses öffnen kann."
 RUSSIAN = "Сроки уведомления о расторжении договора указаны в приложении, и хозяин дома его подписал."
 JAPANESE = "解約の予告期間は三か月です。書面で通知してください。"
 POLISH = "Okresy wypowiedzenia umów są podane w załączniku, a właściciel domu je podpisał."
@@ -69,6 +70,18 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
     patch = {"language": None}
     await document_patches.apply(document_id, patch, tenant.user_id, services)
     assert (await _languages(tenant))["explicit"] == "german"
+
+
+async def test_a_passage_in_another_language_than_its_document_is_found_by_inflected_words(tenant: Tenant) -> None:
+    manual = "\n\n".join(
+        f"## {n}\n\n{text} {text}" for n, text in enumerate((ENGLISH, ENGLISH, ENGLISH, GERMAN + WEITER))
+    )
+    await tenant.many([Upload(manual, uri="manual", language="en")])
+    assert await _languages(tenant) == {"manual": "english"}
+    found = await tenant.ask("Kündigungsfrist Mietvertrag unterschreiben", mode="lexical", limit=3)
+    assert [hit.candidate.heading_path for hit in found.hits] == [("3",)]
+    assert (await documents.stats(tenant.user_id, db=tenant.db)).languages == {"english": 1, "german": 1}
+    await tenant.assert_sound()
 
 
 async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:

@@ -35,6 +35,11 @@ OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mor
 NEW = "# New stair\n\n" + "\n\n".join(
     f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(8)
 )
+WITH_GERMAN = (
+    NEW
+    + "\n\n## Treppe\n\n"
+    + "Die Stufen der Treppe sind aus Stein, und der Maurer hat sie mit Mörtel auf die Wand gesetzt. " * 6
+)
 PATIENCE_S = 20
 
 
@@ -93,9 +98,9 @@ async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content:
 
 
 async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -> None:
-    starts = tuple(range(0, len(NEW), len(NEW) // 7))
+    fields: dict[str, Any] = {"page_starts": tuple(range(0, len(NEW), len(NEW) // 7)), "language": "en"}
     await tenant.add("Small one on stone.", "small")
-    queued = await _queue(tenant, NEW, page_starts=starts)
+    queued = await _queue(tenant, WITH_GERMAN, **fields)
     assert (queued.status, queued.chunk_count, queued.job_id is not None) == ("queued", 0, True)
     with pytest.raises(errors.NotFound):
         await documents.get(queued.document_id, tenant.user_id, db=tenant.db)
@@ -104,10 +109,11 @@ async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -
     state = await job_operations.get(queued.job_id, tenant.user_id, db=tenant.db)
     assert (state.status, state.result["status"]) == ("done", "added")
     await documents.delete((await tenant.add("Small one on stone.", "small")).document_id, tenant.user_id, db=tenant.db)
-    await _assert_as_stored_whole(tenant, queued, NEW, page_starts=starts)
+    await _assert_as_stored_whole(tenant, queued, WITH_GERMAN, **fields)
     assert {chunk[-1] for chunk in await _chunks(tenant, queued)} >= {1, 4, 7}
+    assert (await documents.stats(tenant.user_id, db=tenant.db)).languages.keys() == {"english", "german"}
     await _assert_sound(tenant)
-    assert (await _queue(tenant, NEW, page_starts=starts)).status == "unchanged"
+    assert (await _queue(tenant, WITH_GERMAN, **fields)).status == "unchanged"
 
 
 @pytest.mark.parametrize("content", ["Short stair.", OLD])

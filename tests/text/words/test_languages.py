@@ -156,6 +156,31 @@ def test_the_script_of_a_passage_decides_in_a_document_of_another_script() -> No
         assert not any(languages.may_be_in(query, "english", other) for other in others)
 
 
+SPANISH = f"{TEXTS['spanish']} La factura debe pagarse en treinta días después de su envío."
+LONG = f"{WITHOUT['English']} When is the rent paid, and how?"
+
+
+@pytest.mark.parametrize(
+    ("passage", "document", "config"),
+    [
+        (SPANISH, "english", "spanish"),
+        (LONG, "spanish", "english"),
+        (TRUNCATED["Finnish"], "english", languages.TRUNCATED),
+        (TEXTS["russian"], "english", "russian"),
+        (TEXTS["russian"], languages.TRUNCATED, languages.TRUNCATED),
+        (SPANISH, "portuguese", "spanish"),
+        (SPANISH, "catalan", "catalan"),
+        (SPANISH, languages.UNSTEMMED, languages.UNSTEMMED),
+        (UNSTEMMED["Chinese"], "english", "english"),
+        *((text, "english", "english") for text in WITHOUT.values()),
+        (" ".join(f"0x0{n:x}de 0x{n:x}la" for n in range(4_000, 4_100)), "english", "english"),
+        ("La Salle, Jean de Bethencourt, El Hierro, Los Llanos " + TEXTS["greek"], "greek", "greek"),
+    ],
+)
+def test_a_passage_has_another_language_than_its_document_only_if_that_is_clear(passage, document, config) -> None:
+    assert languages.config_of_passage(passage, document) == config
+
+
 def test_only_samples_of_a_long_text_are_read() -> None:
     sample = (TEXTS["german"] * 100)[: languages.SAMPLE]
     between = (TEXTS["greek"] * 1_000)[:20_000]
