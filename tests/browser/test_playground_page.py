@@ -144,6 +144,23 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     await page.locator("#key-menu:not([open]) summary:focus").wait_for()
 
 
+async def test_nothing_that_one_key_has_shown_stays_when_another_is_typed(open_page, keyed_url: str, client) -> None:
+    opened = await open_page(at=keyed_url)
+    page = opened.page
+    await page.get_by_role("button", name="Enter a key").click()
+    await page.locator("#key").fill(client.headers["X-API-Key"])
+    await page.locator("#key").press("Enter")
+    assert await (await opened.search("lime")).count() > 0
+    await page.goto(f"{keyed_url}/#documents?folder=shelf/even/")
+    await page.locator("#documents-list .row input").first.check()
+    await page.locator("#documents-filters .facet").first.wait_for()
+    await page.locator("#key-menu summary").click()
+    await page.locator("#key").fill("sk_wrong")
+    await page.locator("#key").press("Enter")
+    await page.locator("#access").get_by_text("does not accept this key").wait_for()
+    assert await page.locator(".row, .card, .facet, #stats:not(:empty), .bulk:not([hidden])").count() == 0
+
+
 async def test_what_is_typed_before_the_scripts_have_come_stays_and_enter_does_not_stop_them(
     context: BrowserContext, url: str
 ) -> None:

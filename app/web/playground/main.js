@@ -46,10 +46,13 @@ function keyChanged(event) {
 
 async function keyEntered() {
   if (!hasKey()) return location.reload(); // what it has shown goes with it
+  // Another key may be another user's.
+  forgetSearch();
+  for (const place of document.querySelectorAll("[data-stored]")) fill(place);
+  for (const bar of document.querySelectorAll(".bulk")) bar.hidden = true;
   if (!(await guarded(byId("access"), () => call("GET", "stats")))) return;
   closeKeyMenu();
   byId("query").focus();
-  forgetSearch();
   await showView();
 }
 

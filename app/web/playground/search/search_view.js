@@ -31,9 +31,10 @@ export async function showSearch(parameters, isOpened) {
   await guarded(byId("access"), () => showWelcome(isWanted));
 }
 
-/** Lets the search be shown anew, for instance with another key. */
+/** Shows no answer, so that the search is shown anew, for instance with another key. */
 export function forgetSearch() {
   shown = null;
+  clearAnswer();
   showParts();
 }
 

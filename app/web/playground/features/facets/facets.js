@@ -21,7 +21,7 @@ class Facets {
 
   constructor(form) {
     this.form = form;
-    this.place = el("div", { class: "facets columns", role: "group", "aria-label": "Folders, types and metadata", hidden: true });
+    this.place = el("div", { class: "facets columns", "data-stored": "", role: "group", "aria-label": "Folders, types and metadata", hidden: true });
   }
 
   async show() {
@@ -68,7 +68,7 @@ class Facets {
   #draw(facets) {
     const chosen = chosenFacets(this.form).map(({ id }) => id);
     const state = JSON.stringify([facets, facets.map((facet) => chosenOf(this.form, facet)), this.#isComplete]);
-    if (state === this.#drawn) return;
+    if (state === this.#drawn && this.place.hasChildNodes()) return;
     this.#drawn = state;
     const focused = document.activeElement?.dataset?.facet;
     const open = new Set([...this.place.querySelectorAll(".facet[open]")].map((details) => details.dataset.id));

@@ -8,7 +8,7 @@ import { addView } from "../../page/parts.js";
 
 const view = addView("synonyms", "Synonyms", showSynonyms);
 const message = el("div", { id: "synonyms-message", role: "status" });
-const place = el("div", { class: "one-column" });
+const place = el("div", { class: "one-column", "data-stored": "" });
 
 view.append(
   el("p", { class: "note" }, "A search for a word or phrase also finds the others of its line; with ", el("code", {}, "=>"), " only those after it, and not the other way round."),
