@@ -181,6 +181,18 @@ async def test_what_is_typed_before_the_scripts_have_come_stays_and_enter_does_n
     await page.close()
 
 
+async def test_every_view_says_that_it_waits_below_a_heading_that_has_the_focus(page: Page, playground) -> None:
+    for view in ("documents", "entities", "synonyms", "document?id=none"):
+        released = await playground.hold("**/api/rag/**")
+        await page.goto(f"{playground.url}/#{view}")
+        section = page.locator("main > section:not([hidden])")
+        await section.get_by_text("Waiting for the service").filter(visible=True).wait_for()
+        await section.locator("h1:focus").wait_for()
+        released.set()
+        await section.locator(".waiting").first.wait_for(state="detached")
+        await page.unroute_all()
+
+
 async def test_a_problem_is_on_the_page_once(page: Page) -> None:
     await page.route("**/api/rag/**", lambda route: route.fulfill(status=503, json=AWAY))
     await page.locator("nav a[href='#documents']").click()

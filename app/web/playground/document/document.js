@@ -25,8 +25,8 @@ export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
 export async function showDocument(parameters) {
   const own = (wanted = parameters);
   const isWanted = () => own === wanted;
-  fill(byId("document"), el("p", { class: "note late" }, "Loading"));
-  const isDone = await guarded(message, async () => {
+  fill(byId("document"), el("h1", { id: "document-title", class: "visually-hidden", tabindex: "-1" }, "Document"));
+  await guarded(message, async () => {
     if (notice) say(message, notice);
     notice = null;
     const found = await stored(parameters.get("id"));
@@ -38,7 +38,6 @@ export async function showDocument(parameters) {
     if (hasEdits(editsOf(found.document_id))) edit(found);
     else show(found, passage);
   }, null, isWanted);
-  if (!isDone && isWanted()) fill(byId("document"));
 }
 
 /** Shows a form for a new document; text that was pasted fills it. */

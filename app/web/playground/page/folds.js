@@ -10,10 +10,7 @@ export function lazyFold(name, summary, write) {
   let isWritten = false;
   fold.addEventListener("toggle", async () => {
     if (!fold.open || isWritten) return;
-    isWritten = await guarded(body, async () => {
-      fill(body, el("p", { class: "note", role: "status" }, "Loading"));
-      fill(body, await write());
-    });
+    isWritten = await guarded(body, async () => fill(body, await write()));
   });
   return fold;
 }

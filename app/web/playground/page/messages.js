@@ -4,8 +4,12 @@ import { Problem, hasKey } from "./api.js";
 import { byId, el, fill } from "./dom.js";
 import { markInvalid } from "./forms.js";
 
-/** Runs work whose Problem is shown in a place, which is emptied before, and marked in a form, if it is wanted then. Whether it succeeded. */
+const PATIENCE_MS = 400;
+
+/** Runs work whose Problem is shown in a place, which is emptied before, and marked in a form, if it is wanted then. Says there that it lasts. Whether it succeeded. */
 export async function guarded(place, work, form = null, isWanted = () => true) {
+  const line = el("p", { class: "note waiting", role: "status" }, "Waiting for the service");
+  const waiting = setTimeout(() => place.append(line), PATIENCE_MS);
   fill(place);
   if (form) markInvalid(form, []);
   try {
@@ -15,6 +19,9 @@ export async function guarded(place, work, form = null, isWanted = () => true) {
     if (isWanted()) showProblem(place, error);
     if (form) markInvalid(form, error.errors);
     return false;
+  } finally {
+    clearTimeout(waiting);
+    line.remove();
   }
 }
 
