@@ -19,6 +19,12 @@ CHOOSE = """([name, content]) => {
     document.getElementById("files").files = chosen.files;
     document.getElementById("files").dispatchEvent(new Event("change"));
 }"""
+COUNT_ALERTS = """() => {
+    window.alerts = 0;
+    const alertsOf = ({ addedNodes }) => [...addedNodes].filter((node) => node.role === "alert").length;
+    const watched = new MutationObserver((changes) => changes.forEach((change) => (alerts += alertsOf(change))));
+    watched.observe(document.body, { subtree: true, childList: true });
+}"""
 EVERYTHING_STORED = """async () => JSON.stringify({
     local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie, url: location.href,
     history: history.state, databases: await indexedDB.databases(), caches: await caches.keys(), name: window.name,
@@ -200,6 +206,23 @@ async def test_a_problem_is_on_the_page_once(page: Page) -> None:
         await page.locator(f"nav a[href='#{view}']").click()
         await page.locator(f"#view-{view} .problem").first.wait_for()
         assert await page.get_by_text("The database is away.").count() == 1
+
+
+async def test_a_problem_of_two_calls_is_announced_once_and_a_failed_search_is_repeated_on_return(
+    notes: Playground,
+) -> None:
+    page = notes.page
+    await page.route("**/api/rag/**", lambda route: route.fulfill(status=503, json=AWAY))
+    await notes.search("lime mortar")
+    await page.evaluate(COUNT_ALERTS)
+    async with page.expect_response("**/stats"), page.expect_response("**/documents?*"):
+        await page.locator("nav a[href='#documents']").click()
+    await page.locator("#view-documents .problem").wait_for()
+    await notes.pause()
+    assert await page.evaluate("alerts") == 1
+    await page.unroute_all()
+    await page.go_back()
+    await page.locator(".card").first.wait_for()
 
 
 async def test_a_page_that_a_proxy_returns_instead_of_an_answer_is_a_problem(playground: Playground) -> None:

@@ -40,7 +40,9 @@ export function showProblem(place, error) {
   if (!(error instanceof Problem)) throw error;
   const message = error.status === 401 ? keyMessage(error) : problemMessage(error);
   message.dataset.problem = "";
-  for (const other of document.querySelectorAll("[data-problem]")) if (other.textContent === message.textContent) other.remove();
+  const same = [...document.querySelectorAll("[data-problem]")].find((other) => other.textContent === message.textContent);
+  if (same?.parentElement === place) return; // a screen reader has read it
+  same?.remove();
   fill(place, message);
 }
 

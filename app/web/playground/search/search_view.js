@@ -15,10 +15,10 @@ let shown = null;
 // What had the focus in the answer.
 let left = null;
 
-/** Shows the search of the address, unless it is shown already; without a query where to begin, or what stands in the way. */
+/** Shows the search of the address, unless its answer is shown already; without a query where to begin, or what stands in the way. */
 export async function showSearch(parameters, isOpened) {
   if (isOpened) showParts();
-  if (location.hash === shown) return isOpened && returnToAnswer();
+  if (location.hash === shown && (isSearching() || byId("answer").querySelector(":scope > :not([data-problem])"))) return isOpened && returnToAnswer();
   const typed = shown === null ? form.elements.query.value : "";
   setValues(form, parameters);
   if (form.elements.query.value) return start();
