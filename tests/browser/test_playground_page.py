@@ -226,12 +226,13 @@ async def test_a_problem_of_two_calls_is_announced_once_and_a_failed_search_is_r
 
 
 async def test_a_page_that_a_proxy_returns_instead_of_an_answer_is_a_problem(playground: Playground) -> None:
-    await playground.page.route(
-        "**/api/rag/search", lambda route: route.fulfill(body="<p>Sign in", content_type="text/html")
-    )
-    await playground.page.locator("#query").fill("lime")
-    await playground.page.locator("#query").press("Enter")
-    await playground.page.locator("#answer").get_by_text("What came is not from the service.").wait_for()
+    for status, said in ((200, "What came is not from the service."), (502, "Bad Gateway. Try again")):
+        answered = await playground.hold(
+            "**/api/rag/search", status=status, body="<p>Sign in", content_type="text/html"
+        )
+        answered.set()
+        await playground.search("lime")
+        await playground.page.locator("#answer").get_by_text(said).wait_for()
 
 
 async def test_the_key_of_the_search_field_leaves_no_dialog(page: Page) -> None:

@@ -5,6 +5,8 @@ import { byId, el, fill } from "./dom.js";
 import { markInvalid } from "./forms.js";
 
 const PATIENCE_MS = 400;
+// Said of an answer without a reason, which is of a proxy.
+const UNSAID = "Try again; if it stays so, ask who runs the service.";
 
 /** Runs work whose Problem is shown in a place, which is emptied before, and marked in a form, if it is wanted then. Says there that it lasts. Whether it succeeded. */
 export async function guarded(place, work, form = null, isWanted = () => true) {
@@ -70,7 +72,7 @@ export function confirmed(question) {
 function problemMessage({ status, title, detail, errors }) {
   const heading = status === 0 ? "No response." : `${title || "The call failed"}.`;
   const fields = errors.map((error) => el("li", {}, el("code", {}, error.field), ": ", error.message));
-  const said = fields.length ? [el("strong", {}, "The request was refused:"), el("ul", {}, fields)] : [el("strong", {}, heading), ` ${detail || title}`];
+  const said = fields.length ? [el("strong", {}, "The request was refused:"), el("ul", {}, fields)] : [el("strong", {}, heading), ` ${detail || UNSAID}`];
   return el("div", { class: "message problem", role: "alert" }, said);
 }
 
