@@ -10,6 +10,8 @@ from playwright.async_api import Route
 PASTE = """text => {
     const clipboardData = new DataTransfer();
     clipboardData.setData("text/plain", text);
+    clipboardData.setData("text/html", `<p>${text}`);
+    clipboardData.items.add(new File(["a picture"], "image.png", { type: "image/png" }));
     document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
 }"""
 MARKDOWN = """# The `Marks`
@@ -233,7 +235,7 @@ async def test_a_new_document_that_was_left_does_not_take_the_place_of_another_v
     await client.delete(f"documents/{stored['document_id']}")
 
 
-async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(playground, client) -> None:
+async def test_a_text_that_is_copied_in_word_becomes_a_document_that_its_first_words_name(playground, client) -> None:
     page = playground.page
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#documents-title").wait_for()

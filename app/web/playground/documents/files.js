@@ -11,8 +11,9 @@ export function onFiles({ take, missed, read }) {
     if (byId("view-documents").hidden || event.target.matches("input, textarea")) return;
     const files = filesIn(event.clipboardData);
     const text = event.clipboardData.getData("text/plain");
-    if (files.length) take(files);
-    else if (text.trim()) read(text);
+    // Word and Excel add a picture of a copied text, file managers the names of copied files.
+    if (text.trim() && (!files.length || event.clipboardData.types.includes("text/html"))) read(text);
+    else take(files);
   });
 }
 
