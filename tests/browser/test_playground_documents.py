@@ -38,6 +38,10 @@ see [the _wall_](https://example.org/a_b) and [here](../b.md).
 ```py
 # no heading
 ```
+
+| a | c |
+|---|---|
+| 1 | 3 |
 """
 DRAWN = [
     ["H2", "Lime"],
@@ -46,6 +50,7 @@ DRAWN = [
     ["DIV", "a\tb | c\n1\t2"],
     ["BLOCKQUOTE", "quoted\ntwice"],
     ["PRE", "# no heading"],
+    ["DIV", "a\tc\n1\t3"],
 ]
 OUTLINE = "text => [...text.children].map(one => [one.tagName, one.innerText.trim().replace(/\\n+/g, '\\n')])"
 DIRECTIONS = "texts => texts.map(text => getComputedStyle(text).direction)"
@@ -98,6 +103,7 @@ async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(playground, clie
     await page.locator(".text h2").wait_for()
     assert await page.locator(".text").evaluate(OUTLINE) == DRAWN
     assert await page.locator(".text a").evaluate_all("all => all.map(one => one.href)") == ["https://example.org/a_b"]
+    await playground.assert_accessible()
     await client.delete(f"documents/{stored['document_id']}")
     files = {"files": ("plain.txt", b"# no heading\n  in two lines")}
     (plain,) = (await client.post("documents", files=files)).json()["documents"]

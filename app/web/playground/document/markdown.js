@@ -191,7 +191,7 @@ function table(lines, at) {
   const next = endOf(lines, at + 2, (line) => line.text.includes("|"));
   const row = (line, name) => piece("tr", [line], cells(line.text).map((cell) => el(name, {}, inline(cell))));
   const body = () => lines.slice(at + 2, next).map((line) => row(line, "td"));
-  const draw = () => el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {}, el("thead", {}, row(lines[at], "th")), el("tbody", {}, body())));
+  const draw = () => el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {}, el("thead", {}, row(lines[at], "th")), el("tbody", {}, body())));
   return { next, draw };
 }
 
