@@ -150,7 +150,9 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     await page.locator("#key-menu:not([open]) summary:focus").wait_for()
 
 
-async def test_nothing_that_one_key_has_shown_stays_when_another_is_typed(open_page, keyed_url: str, client) -> None:
+async def test_nothing_that_one_key_has_shown_stays_when_another_is_typed_nor_are_its_files_sent(
+    open_page, keyed_url: str, client: httpx.AsyncClient
+) -> None:
     opened = await open_page(at=keyed_url)
     page = opened.page
     await page.get_by_role("button", name="Enter a key").click()
@@ -160,11 +162,18 @@ async def test_nothing_that_one_key_has_shown_stays_when_another_is_typed(open_p
     await page.goto(f"{keyed_url}/#documents?folder=shelf/even/")
     await page.locator("#documents-list .row input").first.check()
     await page.locator("#documents-filters .facet").first.wait_for()
+    released = await opened.hold("**/documents/upload", status=500, json={"title": "Failed"})
+    files = [{"name": name, "mimeType": "text/plain", "buffer": b"Lime."} for name in ("a.txt", "b.txt")]
+    await page.locator("#files").set_input_files(files)
+    await page.locator("#uploads .row").wait_for()
     await page.locator("#key-menu summary").click()
     await page.locator("#key").fill("sk_wrong")
     await page.locator("#key").press("Enter")
     await page.locator("#access").get_by_text("does not accept this key").wait_for()
-    assert await page.locator(".row, .card, .facet, #stats:not(:empty), .bulk:not([hidden])").count() == 0
+    shown = "#documents-list .row, .card, .facet, #stats:not(:empty), .bulk:not([hidden])"
+    assert await page.locator(shown).count() == 0
+    released.set()
+    await page.get_by_text("0 of 2 files are stored. The others were not sent.").wait_for()
 
 
 async def test_what_is_typed_before_the_scripts_have_come_stays_and_enter_does_not_stop_them(

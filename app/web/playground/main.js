@@ -46,7 +46,8 @@ function keyChanged(event) {
 
 async function keyEntered() {
   if (!hasKey()) return location.reload(); // what it has shown goes with it
-  // Another key may be another user's.
+  // Another key may be another user's, to whom neither what was shown nor files that wait belong.
+  byId("uploads-stop").click();
   forgetSearch();
   for (const place of document.querySelectorAll("[data-stored]")) fill(place);
   for (const bar of document.querySelectorAll(".bulk")) bar.hidden = true;
