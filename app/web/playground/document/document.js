@@ -25,7 +25,7 @@ export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
 export async function showDocument(parameters) {
   const own = (wanted = parameters);
   const isWanted = () => own === wanted;
-  fill(byId("document"), el("h1", { id: "document-title", class: "visually-hidden", tabindex: "-1" }, "Document"));
+  fill(byId("document"), el("h1", { class: "visually-hidden", tabindex: "-1" }, "Document"));
   await guarded(message, async () => {
     if (notice) say(message, notice);
     notice = null;
