@@ -280,3 +280,12 @@ async def test_axe_finds_no_violation_in_an_answer_and_a_document(notes: Playgro
     assert outline == "solid"
     await page.get_by_role("button", name="Edit").click()
     await notes.assert_accessible()
+
+
+async def test_a_printed_answer_has_its_query_and_passages_but_no_controls(notes: Playground) -> None:
+    cards = await notes.search(PERSON)
+    await notes.page.emulate_media(media="print")
+    controls = await notes.page.locator("nav, button, #options, .panel").filter(visible=True).count()
+    printed = [await notes.page.locator("#query").is_visible(), await cards.first.is_visible()]
+    await notes.page.emulate_media(media="null")
+    assert (controls, printed) == (0, [True, True])
