@@ -135,7 +135,7 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     await page.locator("#key").press("Tab")
     await page.locator(".card h3", has_text="Lime mortar").wait_for()
     await page.get_by_text("This request as a command").click()
-    assert "Bearer $STEPWELL_API_KEY" in await page.locator(".code pre").first.inner_text()
+    assert "Bearer $STEPWELL_API_KEY" in await page.get_by_label("curl").input_value()
     assert key not in await page.evaluate(EVERYTHING_STORED)
     assert not [line for line in [*opened.logged, *opened.requested] if key in line]
     await page.locator("#key-menu summary").click()

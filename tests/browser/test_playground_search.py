@@ -221,7 +221,9 @@ async def test_the_request_as_a_command_runs_and_finds_the_same(notes: Playgroun
     cards = await notes.search('who\'s on "call"?', rerank="cosine")
     titles = await cards.locator("h3").all_inner_texts()
     await notes.page.get_by_text("This request as a command").click()
-    (curl,) = await notes.texts(".code pre")
+    await notes.page.get_by_label("curl").focus()
+    await notes.page.keyboard.press("Control+a")
+    curl = await notes.page.evaluate("getSelection().toString()")
     process = await asyncio.create_subprocess_exec("bash", "-c", curl, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     assert [hit["title"] for hit in json.loads(out)["results"]] == titles

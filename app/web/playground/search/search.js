@@ -139,5 +139,5 @@ function requestPanel(request) {
   const key = hasKey() ? ` \\\n  -H "Authorization: Bearer $STEPWELL_API_KEY"` : "";
   const body = JSON.stringify(request, null, 2).replaceAll("'", "'\\''");
   const command = `curl -s ${origin}/api/rag/search -H 'Content-Type: application/json'${key} -d '${body}'`;
-  return el("details", { class: "panel" }, el("summary", {}, "This request as a command"), el("div", { class: "fold-body code" }, el("pre", { tabindex: "0", "aria-label": "curl" }, command)));
+  return el("details", { class: "panel" }, el("summary", {}, "This request as a command"), el("div", { class: "fold-body" }, el("textarea", { readonly: true, rows: command.split("\n").length + 2, spellcheck: "false", "aria-label": "curl" }, command)));
 }
