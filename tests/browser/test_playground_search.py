@@ -41,6 +41,7 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets_and_then_more(
     chunks = await notes.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.chunk)")
     assert len(chunks) == len(set(chunks)) == 10
     assert await notes.texts(".place") == [str(place) for place in range(1, 11)]
+    assert await notes.texts("#answer-title, #status") == ["10 passages", "10 passages"]
     await cards.nth(5).locator(".why summary").click()
     await cards.nth(5).locator(".parts").wait_for()
 

@@ -1,7 +1,7 @@
 // Runs a search and shows its answer.
 
 import { call, hasKey, origin } from "../page/api.js";
-import { byId, el, fill } from "../page/dom.js";
+import { amount, byId, el, fill } from "../page/dom.js";
 import { markInvalid } from "../page/forms.js";
 import { guardedOnce, showProblem } from "../page/messages.js";
 import { partsOf } from "../page/parts.js";
@@ -114,7 +114,7 @@ function moreButton(found, request, list) {
       const page = await call("POST", "search", { body: next });
       addCards(list, page, request.query, explanationOf({ ...next }));
       next.cursor = page.next_cursor;
-      if (list.isConnected) byId("status").textContent = `${page.results.length} more passages`;
+      if (list.isConnected) byId("answer-title").textContent = byId("status").textContent = amount(list.childElementCount, "passage");
       button.hidden = page.next_cursor === null;
     });
     // To the first that was added, unless the focus is elsewhere by now.
