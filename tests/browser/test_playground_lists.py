@@ -12,8 +12,8 @@ async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(
     await page.locator("nav a[href='#documents']").click()
     await page.locator("#documents-title:focus").wait_for()
     seen: list[str] = []
-    for number in (1, 2):
-        await page.locator("#documents-pages").get_by_text(f"Page {number}", exact=True).wait_for()
+    for number, rows in ((1, 50), (2, STORED - 50)):
+        await page.locator("#documents-pages").get_by_text(f"Page {number}, {rows} shown", exact=True).wait_for()
         await page.locator(".row:first-child", has_text=f"Note {len(seen) + 1:03}").wait_for()
         seen += await titles(page)
         assert await page.locator("#documents-list .row").count() <= 50
@@ -40,6 +40,7 @@ async def test_documents_are_searched_and_sorted_and_the_address_keeps_it(page: 
     odd = [f"Note {STORED - number:03}" for number, name in sorted(names.items(), reverse=True) if "01" in name]
     await page.locator("#documents-list .row").nth(len(odd)).wait_for(state="detached")
     assert await titles(page) == odd
+    await page.get_by_role("status").get_by_text(f"Page 1, {len(odd)} shown").wait_for()
     await page.locator("#documents-form [name=sort]").select_option("oldest")
     await page.locator("#documents-list .row:first-child", has_text=odd[-1]).wait_for()
     assert await titles(page) == odd[::-1]

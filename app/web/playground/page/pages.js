@@ -15,11 +15,11 @@ export class Listing {
   #of = null;
 
   constructor(view, { load, show, guard, changed = () => {} }) {
-    Object.assign(this, { view, load, show, guard, changed, form: byId(`${view}-form`), nav: byId(`${view}-pages`) });
-    this.back = el("button", { type: "button", click: () => this.#go(this.#at - 1) }, "Previous");
-    this.ahead = el("button", { type: "button", click: () => this.#go(this.#at + 1) }, "Next");
-    this.number = el("span", { class: "note", role: "status" });
-    fill(this.nav, this.back, this.number, this.ahead);
+    Object.assign(this, { view, load, show, guard, changed, form: byId(`${view}-form`) });
+    this.back = el("button", { type: "button", hidden: true, click: () => this.#go(this.#at - 1) }, "Previous");
+    this.ahead = el("button", { type: "button", hidden: true, click: () => this.#go(this.#at + 1) }, "Next");
+    this.number = el("span", { class: "note", role: "status", "data-stored": "" });
+    fill(byId(`${view}-pages`), this.back, this.number, this.ahead);
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.change();
@@ -64,8 +64,8 @@ export class Listing {
       if (isBeyond) return this.#go(at - 1);
       this.#at = at;
       this.#cursors[at + 1] = page.next_cursor ?? null;
-      this.#turned(page.next_cursor ?? null);
       this.show(page, at);
+      this.#turned(page.next_cursor ?? null);
     });
   }
 
@@ -76,7 +76,8 @@ export class Listing {
     if (this.back === document.activeElement && this.#at === 0) this.ahead.focus();
     this.back.disabled = this.#at === 0;
     this.ahead.disabled = next === null;
-    this.number.textContent = `Page ${(this.#at + 1).toLocaleString("en")}`;
-    this.nav.hidden = this.#at === 0 && next === null;
+    this.back.hidden = this.ahead.hidden = this.#at === 0 && next === null;
+    const shown = byId(`${this.view}-list`).childElementCount;
+    this.number.textContent = shown ? `Page ${(this.#at + 1).toLocaleString("en")}, ${shown} shown` : "";
   }
 }
