@@ -161,3 +161,21 @@ async def test_what_cannot_be_read_of_a_dropped_folder_is_said_and_the_rest_is_s
     ]
     await page.locator("#uploads-clear").click()
     await client.delete("documents", params={"uri": "in/kept.md"})
+
+
+async def test_a_screen_reader_hears_of_many_files_ten_times_and_how_it_ended(page) -> None:
+    await page.route("**/documents/upload", lambda route: route.fulfill(status=400, json={"detail": "Refused."}))
+    await page.locator("nav a[href='#documents']").click()
+    await page.evaluate(
+        """() => {
+            window.said = [];
+            const pace = document.getElementById("uploads-pace");
+            new MutationObserver(() => said.push(pace.textContent)).observe(pace, { childList: true });
+        }"""
+    )
+    files = [{"name": f"{number}.txt", "mimeType": "text/plain", "buffer": b"Lime."} for number in range(40)]
+    await page.locator("#files").set_input_files(files)
+    await page.get_by_text("0 of 40 files are stored.").wait_for()
+    sent = [f"{number} of 40 files are sent." for number in range(0, 40, 4)]
+    assert await page.evaluate("said") == [*sent, "0 of 40 files are stored."]
+    await page.locator("#uploads-clear").click()

@@ -47,7 +47,8 @@ function send(found) {
 async function sendAll() {
   byId("uploads-stop").hidden = false;
   while (queue.length) {
-    says(`${run.sent} of ${run.total} files are sent.`);
+    // Ten times at most, because a screen reader reads each.
+    if (run.sent % Math.ceil(run.total / 10) === 0) says(`${run.sent} of ${run.total} files are sent.`);
     const { file, name } = queue.shift();
     if (await store(file, name)) run.stored += 1;
     run.sent += 1;
