@@ -25,7 +25,7 @@ async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(
     await page.locator("#documents-list a").last.click()
     await page.locator(".text").wait_for()
     await page.go_back()
-    await page.locator("#documents-list a", has_text=seen[-1]).wait_for()
+    await page.locator("#documents-list a:focus", has_text=seen[-1]).wait_for()
     await page.locator("#documents-pages").get_by_role("button", name="Previous").click()
     link = page.locator("#documents-list a", has_text="Note 001")
     await link.wait_for()

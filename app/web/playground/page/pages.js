@@ -20,6 +20,8 @@ export class Listing {
     this.ahead = el("button", { type: "button", hidden: true, click: () => this.#go(this.#at + 1) }, "Next");
     this.number = el("span", { class: "note", role: "status", "data-stored": "" });
     fill(byId(`${view}-pages`), this.back, this.number, this.ahead);
+    this.list = byId(`${view}-list`);
+    this.list.addEventListener("focusin", ({ target }) => (this.left = target.hash));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.change();
@@ -36,12 +38,13 @@ export class Listing {
 
   /** Shows what the address selects: the page that was shown if it was listed before, else the first. */
   open(parameters) {
+    const isBack = Boolean(parameters) && !document.activeElement.closest("nav");
     if (parameters) setValues(this.form, parameters);
     this.changed(this.selected);
     const of = JSON.stringify(this.selected);
     if (of !== this.#of) [this.#cursors, this.#at] = [[null], 0];
     this.#of = of;
-    return this.again();
+    return this.#go(this.#at, isBack);
   }
 
   /** Shows what the form selects, and changes the address without a step in the history. */
@@ -55,7 +58,8 @@ export class Listing {
     return this.#go(this.#at);
   }
 
-  #go(at) {
+  /** Loads and shows a page; where the browser went back, the link that led away has the focus again. */
+  #go(at, isBack = false) {
     const own = ++this.#asked;
     return this.guard(async () => {
       const page = await this.load(this.selected, this.#cursors[at]);
@@ -66,6 +70,7 @@ export class Listing {
       this.#cursors[at + 1] = page.next_cursor ?? null;
       this.show(page, at);
       this.#turned(page.next_cursor ?? null);
+      if (isBack && document.activeElement.matches("h1, body")) [...this.list.querySelectorAll("a")].find(({ hash }) => hash === this.left)?.focus();
     });
   }
 
@@ -77,7 +82,7 @@ export class Listing {
     this.back.disabled = this.#at === 0;
     this.ahead.disabled = next === null;
     this.back.hidden = this.ahead.hidden = this.#at === 0 && next === null;
-    const shown = byId(`${this.view}-list`).childElementCount;
+    const shown = this.list.childElementCount;
     this.number.textContent = shown ? `Page ${(this.#at + 1).toLocaleString("en")}, ${shown} shown` : "";
   }
 }
