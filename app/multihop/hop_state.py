@@ -121,10 +121,9 @@ class HopState:
         return {chunk.chunk_id: chunk.hop for chunk in self.chunks.values() if chunk.hop is not None}
 
     @property
-    def only_first_hop(self) -> bool:
-        """Whether no further hop followed a link or brought a chunk."""
-        followed = any(chunk.followed for chunk in self.chunks.values())
-        return not followed and all(hop == 1 for hop in self.brought.values())
+    def follows_names(self) -> bool:
+        """Whether a name of the question or of a chunk leads to a chunk."""
+        return any(name in chunk.signals for chunk in self.chunks.values() for name in hop_signal_weights.BY_NAME)
 
     @property
     def question_idf(self) -> dict[str, float]:

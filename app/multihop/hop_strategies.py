@@ -25,7 +25,6 @@ from app.multihop.store import LinkedChunk, LinkScope, LinkSource, SourceIdentif
 from app.query import hop_signal_weights
 from app.query.search_request import SearchRequest
 from app.query.search_types import Candidate, HybridRequest
-from app.relevance.relevance import Assessment
 from app.search import hybrid_request, rank_fusion
 from app.search.rank_fusion import HopHit, Id, Scored
 from app.search.store import hybrid_search
@@ -118,7 +117,8 @@ class LinkStrategy:
         width = hop_width(self.query)
         brought = [one.chunk_id for ranked in found.values() for one in ranked[:width]]
         brought += state.record_links(linked)
-        await self._read_lexemes(state, db)
+        if state.follows_names:
+            await self._read_lexemes(state, db)
         return state.assign_hop(brought, hop)
 
     def _scope(self, sources: Sequence[LinkSource], found: Iterable[RankedChunk], state: HopState) -> LinkScope:
@@ -148,18 +148,14 @@ class LinkStrategy:
             state.chunks[chunk_id].lexemes = contained
 
     def scores(self, state: HopState) -> HopScores:
-        """The sums of signals, each with the chunk's coverage; the scores of hop 1 if no further hop worked."""
-        if state.only_first_hop:
-            return _first_hop_scores(state)
+        """The sums of signals, each with the chunk's coverage; without links by names, the scores of one search."""
+        if not state.follows_names:
+            return _scores_without_names(state)
         words, idf = state.question_lexemes, state.question_idf
         limited = limit_sums(_sums(state) if state.sums is None else state.sums, words, idf)
         brought = state.brought
         covered = add_coverage(limited, words, idf, brought)
         return HopScores(covered, largest=LARGEST_SUM + COVERAGE_WEIGHT, hops=brought)
-
-    def relevance(self, score: float, assessed: Assessment) -> float:
-        """The relevance of a hit by its share of the largest sum."""
-        return assessed.relevance_over_hops(score)
 
 
 async def _ranked(search: HopSearch, db: Reading) -> Sequence[RankedChunk]:
@@ -280,19 +276,34 @@ class ClassicStrategy:
         first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
         return HopScores(rank_fusion.classic(hits), largest=rank_fusion.max_classic(first_in_both), hops=state.brought)
 
-    def relevance(self, score: float, assessed: Assessment) -> float:
-        """The relevance of a hit by its RRF score."""
-        return assessed.relevance(score)
-
 
 HopStrategy = LinkStrategy | ClassicStrategy
 
 
-def _first_hop_scores(state: HopState) -> HopScores:
-    """The scores of hop 1, if no further hop worked."""
-    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.candidate]
-    scores = {one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}
-    return HopScores(scores, largest=1.0, hops=state.brought)
+def _scores_without_names(state: HopState) -> HopScores:
+    """The scores of one search, or half of those of the expanded query where these are larger, and limited signals.
+
+    If no name leads from one passage to another, the best passage of one search is mostly the answer. Limited signals
+    have the weights that they have beside `fused` and `cos`, which hop 1's score replaces.
+    """
+    scores = {chunk_id: _score_without_names(chunk) for chunk_id, chunk in state.chunks.items()}
+    return HopScores(limit_sums(scores, {}, {}), largest=1.0, hops=state.brought)
+
+
+def _score_without_names(chunk: HopChunk) -> Scored:
+    weights = hop_signal_weights.WEIGHTS
+    parts = {
+        name: weights[name] / (weights["fused"] + weights["cos"]) * chunk.signals[name]
+        for name in hop_signal_weights.LIMITED
+        if name in chunk.signals
+    }
+    own = {
+        "fused": chunk.guided.candidate.score if chunk.guided else 0.0,
+        "expanded": weights["expanded"] * chunk.signals.get("expanded", 0.0),
+    }
+    larger = max(own, key=lambda name: own[name])
+    parts[larger] = own[larger]
+    return Scored(sum(parts.values()), parts)
 
 
 def _limited_amount(scored: Scored) -> float:

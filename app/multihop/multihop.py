@@ -271,7 +271,7 @@ class _MultihopSearch:
             known[one.chunk_id].guided is not None and one.document_id in search.surely_linked
             for one in (hit.candidate for hit in hits)
         ]
-        assessed = None if self.state.only_first_hop else self.state.first.assessment
+        assessed = self.state.first.assessment if self.state.follows_names else None
         return tuple(
             self._hit(ranked, hit, scores, assessed)._replace(
                 more=self._complete(ranked.more, scores, search) if ranked.more else ()
@@ -291,7 +291,7 @@ class _MultihopSearch:
         chunk = self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
         share = scored.score / scores.largest
-        relevant = hit.relevance if assessed is None else self.strategy.relevance(share, assessed)
+        relevant = hit.relevance if assessed is None else assessed.relevance_over_hops(share)
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:
@@ -317,7 +317,7 @@ class _MultihopSearch:
     def _assessment(self, scores: HopScores) -> Assessment | None:
         """The assessment of hop 1, with the best sum if further hops worked."""
         first = self.state.first.assessment
-        if first is None or self.state.only_first_hop or self.query.hops.merge == "classic":
+        if first is None or not self.state.follows_names:
             return first
         best = max(scored.score for scored in scores.by_chunk.values())
         return replace(first, share=min(1.0, best / scores.largest))

@@ -128,6 +128,8 @@ SIGNALS = (
 WEIGHTS = {signal.name: signal.weight for signal in SIGNALS}
 LIMITED = tuple(signal.name for signal in SIGNALS if signal.is_limited)
 LINKS = {signal.name: signal for signal in SIGNALS if isinstance(signal, LinkSignal)}
+BY_NAME = tuple(link.name for link in LINKS.values() if link.statement == "links")
+"""The links that follow names."""
 STATEMENTS = tuple(dict.fromkeys(link.statement for link in LINKS.values() if link.statement))
 LinkKind = TypeAliasType(
     "LinkKind",

@@ -297,6 +297,23 @@ async def test_words_that_another_language_has_by_chance_do_not_count_over_hops(
     assert uris(answer)[0] == "puerto"
 
 
+async def test_passages_that_no_name_links_keep_the_order_and_the_relevance_of_one_search(tenant: Tenant) -> None:
+    await tenant.add_all({
+        "both": "doses of quinine that lower a fever",
+        "fever": "fever of children: a fever that returns with a fever each night",
+        "doses": "doses are weighed on a scale",
+        "returns": "a swallow returns, and lower clouds bring rain",
+        "scale": "children climb the scale of the ladder",
+    })  # fmt: skip
+    question = "which doses of quinine lower the fever of children?"
+    once = await tenant.ask(question, guidance=FLAT)
+    answer = await tenant.ask(question, depth="thorough", hops={"extractor": "none"})
+    assert [(hit.candidate.uri, hit.relevance) for hit in answer.hits] == [
+        (hit.candidate.uri, hit.relevance) for hit in once.hits
+    ]
+    assert answer.answerable == once.answerable
+
+
 async def test_a_user_without_documents_gets_an_empty_answer(tenant: Tenant) -> None:
     answer = await _ask(tenant, "anything")
     assert (list(answer.hits), answer.fallback_reason, answer.total_results) == ([], "no_documents", 0)
