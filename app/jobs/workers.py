@@ -180,8 +180,8 @@ async def _run_queue(services: Services, kinds: Sequence[JobKind]) -> None:
     while True:
         await asyncio.sleep(IDLE_S)
         try:
-            while (ran := await run_next(services, kinds, served=served)) is not None:
-                log.info("job done", extra={"action": "job_done", "kind": ran[0], "count": ran[1]})
+            while await run_next(services, kinds, served=served) is not None:
+                pass
         except errors.ReadOnly:
             await wait_until_writable(services.db)
         except errors.ConnectionLost:
@@ -225,6 +225,7 @@ async def run_next(
         count = await _run_leased(run)
         outcomes.done.labels(job.kind).inc()
         outcomes.chunks.labels(job.kind).inc(count)
+        log.info("job done", extra={"action": "job_done", "kind": job.kind, "count": count})
         return job.kind, count
     except ClaimLost:
         log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id)})

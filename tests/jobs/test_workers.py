@@ -265,7 +265,10 @@ async def test_a_job_that_is_never_given_up_is_tried_however_often_it_has_failed
     assert (state.status, state.error) == ("queued", "provider_failed")
 
 
-async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_job_is_stopped_at_its_next_renewal_and_logged_so(
+    tenant: Tenant, monkeypatch, caplog
+) -> None:
+    caplog.set_level("INFO", workers.log.name)
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
     job_id = await _queue(tenant)
     started, stopped = asyncio.Event(), asyncio.Event()
@@ -288,6 +291,9 @@ async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, mo
     waiting = await _queue(tenant)
     await job_operations.cancel(waiting, tenant.user_id, db=tenant.db)
     assert await _run(tenant, _finish) is None
+    await _queue(tenant)
+    assert await _run(tenant, _finish) == (KIND, 1)
+    assert [record.message for record in caplog.records] == ["job stopped", "job done"]
 
 
 async def test_progress_of_a_job_that_was_claimed_again_is_refused(tenant: Tenant, owner: Any) -> None:
