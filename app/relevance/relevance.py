@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from app.database.calibration_types import LogitScale, RelevanceCalibration
 from app.enums import Confidence, FusionUsed
@@ -74,6 +75,9 @@ LEVELS: tuple[tuple[float, Confidence], ...] = (
 UNKNOWN: Confidence = "medium"
 """The confidence of hits without a relevance, such as the neighbours of a vector without a text."""
 _SENTENCE_END = re.compile(rf"(?<=[.!?])\s+|\n+|(?<=[{characters.FULL_STOPS}])")
+_MARK, _SPACED_MARK = "\0", " \0 "
+_ASCII_END, _ASCII_BREAK = re.compile(r"[.!?]\s+|\n+"), re.compile(rf"[^a-z0-9{_MARK}]+")
+"""The end of a sentence in ASCII, and what separates its words."""
 _DIGIT = re.compile(r"\d")
 STEMS_WITHIN_WORDS = frozenset({"arabic", "indonesian", "irish"})
 """Text-search configurations whose stems are found anywhere in a word: "مدرس" is the stem of "المدرسة"."""
@@ -241,37 +245,74 @@ def correct(terms: Sequence[Term], added: Iterable[AddedTerm]) -> Sequence[Term]
 def closeness(content: str, terms: Sequence[Term], *, above: str = "", config: str = "") -> float | None:
     """Returns the largest share of the query's idf, 0 to 1, that one sentence covers with the headings `above` it.
 
-    None without words of a query. A word is found by its beginning, because lexemes are stems; `config`, the passage's
-    text-search configuration, may take off beginnings, too. Words that no document contains count fully, added terms
-    less than the query's own. If the query has a number or a code that is in no document, the result is 0: the sentence
-    may be about another one.
+    See `shares`. None without words of a query.
+    """
+    found = shares([(content, above, config)], terms)
+    return found[0].sentence if found else None
+
+
+class Shares(NamedTuple):
+    """The shares of a query's idf, 0 to 1, that the closest sentence of a passage and its headings cover."""
+
+    sentence: float
+    headings: float
+
+
+def shares(passages: Iterable[tuple[str, str, str]], terms: Sequence[Term]) -> list[Shares]:
+    """Returns how much of the query each passage covers. Empty without words of a query.
+
+    A passage is its content, the title and headings above it, which count for every sentence, and its text-search
+    configuration, which may take off beginnings of words. A word is found by its beginning, because lexemes are stems.
+    Words that no document contains count fully, added terms less than the query's own. If the query has a number or a
+    code that is in no document, a sentence covers nothing: it may be about another one.
     """
     own = own_words(terms)
     total = _total_idf(own, terms)
     if not total:
-        return None
-    if any(not term.df and _DIGIT.search(term.lexeme) for term in own):
-        return 0.0
+        return []
+    is_unknown = any(not term.df and _DIGIT.search(term.lexeme) for term in own)
     counted = [*own, *(term for term in terms if term.is_added and term.df)]
+    sought = [([_beginning(part) for part in term.parts], term.idf * term.times) for term in counted]
     prefixes = [(_beginning(term.lexeme), term.idf) for term in terms if term.is_expansion and term.df]
-    if config == SERBIAN:
-        content, above = (text.casefold().translate(_IN_LATIN) for text in (content, above))
+    found = []
+    for content, above, config in passages:
+        if config == SERBIAN:
+            content, above = (text.casefold().translate(_IN_LATIN) for text in (content, above))
+        is_within = config in STEMS_WITHIN_WORDS
+        words = [([part.lstrip() for part in parts], idf) for parts, idf in sought] if is_within else sought
+        sentence, headings = _cover(content, above, words, prefixes)
+        found.append(Shares(0.0 if is_unknown else min(1.0, sentence / total), min(1.0, headings / total)))
+    return found
+
+
+def _cover(
+    content: str, above: str, sought: Sequence[tuple[list[str], float]], prefixes: Sequence[tuple[str, float]]
+) -> tuple[float, float]:
+    """The largest sum of idf that a sentence covers with the headings, and the sum that the headings cover."""
     headings = names.space(names.words(above))
-    sentences = [names.space(words) for one in _SENTENCE_END.split(content) if (words := names.words(one))]
+    sentences = _sentences(content)
     whole = "".join(sentences)  # the words that it lacks are looked for once, however many sentences there are
-    sought = []
-    for term in counted:
-        begun = map(_beginning, term.parts)
-        found_by = map(str.lstrip, begun) if config in STEMS_WITHIN_WORDS else begun
-        parts = [part for part in found_by if part not in headings]
-        if all(part in whole for part in parts):
-            sought.append((parts, term.idf * term.times))
+    covered, missing = 0.0, []
+    for parts, idf in sought:
+        left = [part for part in parts if part not in headings]
+        if not left:
+            covered += idf
+        elif all([part in whole for part in left]):
+            missing.append((left, idf))
     best = 0.0
-    for sentence in sentences:
-        found = sum(idf for parts, idf in sought if all(part in sentence for part in parts))
-        expanded = (idf for prefix, idf in prefixes if prefix in sentence or prefix in headings)
+    for sentence in sentences if missing or prefixes else sentences[:1]:
+        found = sum([idf for parts, idf in missing if all([part in sentence for part in parts])])
+        expanded = [idf for prefix, idf in prefixes if prefix in sentence or prefix in headings]
         best = max(best, found + max(expanded, default=0.0))
-    return min(1.0, best / total)
+    return covered + best if sentences else 0.0, covered
+
+
+def _sentences(content: str) -> list[str]:
+    """The words of each sentence, with a space around each word."""
+    if content.isascii():  # the same, sooner
+        marked = _ASCII_BREAK.sub(" ", f" {_ASCII_END.sub(_SPACED_MARK, content.lower())} ")
+        return [sentence for sentence in marked.split(_MARK) if len(sentence) > 1]
+    return [names.space(words) for one in _SENTENCE_END.split(content) if (words := names.words(one))]
 
 
 def contains(text: str, term: Term) -> bool:

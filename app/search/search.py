@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app import capability, errors
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 LEAST_SHARE = 0.15
 """Least share of the weights with which the vector leg counts as evidence of an answer. The leg has less if the model
 does not read the language of the query."""
+SENTENCE, HEADINGS = 0.4, 0.2
+"""Weights of the shares of the query that the closest sentence of a hit, and its title and headings, cover, beside the
+score (docs/decisions/0002-fusion-weights.md)."""
 NO_USER = ""
 """A user id without a key: its searches find nothing."""
 WARM_UP = "warm-up query"
@@ -99,7 +103,7 @@ async def candidates(
         search = await _recall(replace(understood, spare_vector=vector), also)
     context.degraded += search.degraded
     context.relaxed += search.relaxed
-    return replace(search, assessment=await assess(search))
+    return await assess(search)
 
 
 @retry_read
@@ -130,24 +134,25 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
     return found or search
 
 
-async def assess(search: SearchState) -> relevance.Assessment | None:
-    """The assessment of the hits; None for a vector alone, because its meaning is not known."""
+async def assess(search: SearchState) -> SearchState:
+    """Adds the assessment of the hits, and puts the closer one of the best two first.
+
+    A vector alone has no assessment, because its meaning is not known.
+    """
     parsed, result = search.parsed, search.result
     if not parsed.text:
-        return None
+        return search
     best = next(iter(result.candidates), None)
     content, config = (best.content, best.config) if best else ("", "")
-    above = " ".join((best.title, *best.heading_path)) if best else ""
     lacks_words = search.lacks_words
     is_foreign = lacks_words and not languages.may_be_in(parsed.text, config, content)
-    lexical, read = search.request.lexical, search.context.services.embedder.model.languages
-    terms = relevance.correct(result.terms, lexical.added) if lexical and lexical.added else result.terms
+    read, shares = search.context.services.embedder.model.languages, _shares(search)
     entered = search.context.entered
     is_read = config in languages.configs_of(read) and not (is_foreign and len(read) == 1)
-    return relevance.Assessment(
+    assessment = relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
-        closeness=relevance.closeness(content, terms, above=above, config=config),
+        closeness=shares[0].sentence if shares else None,
         is_foreign=is_foreign,
         is_read=not read or is_read,
         is_literal=_is_literal(search),
@@ -155,6 +160,38 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
         entities=search.effect,
         calibration=(entered and entered.calibration) or relevance.UNCALIBRATED,
     )
+    search = replace(search, assessment=assessment)
+    return search if is_foreign else _put_closer_first(search, shares)
+
+
+def _shares(search: SearchState) -> list[relevance.Shares]:
+    """How much of the query the best two candidates cover; empty without words."""
+    lexical, found = search.request.lexical, search.result.terms
+    terms = relevance.correct(found, lexical.added) if lexical and lexical.added else found
+    best = [(one.content, " ".join((one.title, *one.heading_path)), one.config) for one in search.result.candidates[:2]]
+    return relevance.shares(best or [("", "", "")], terms)
+
+
+def _put_closer_first(search: SearchState, shares: Sequence[relevance.Shares]) -> SearchState:
+    """Exchanges the first two hits and their scores if the second covers so much more of the query.
+
+    Only of a convex fusion of both legs that nothing else has ordered.
+    """
+    two, weights = search.hits[:2], search.result.weights
+    candidates = [one.chunk_id for one in search.result.candidates[:2]]
+    is_fused = search.request.fusion == "convex" and weights.vector > 0 and weights.text > 0
+    if len(shares) < 2 or not is_fused or [hit.candidate.chunk_id for hit in two] != candidates:
+        return search
+    first, second = two
+    covered = [SENTENCE * one.sentence + HEADINGS * one.headings for one in shares]
+    gain = covered[1] - covered[0]
+    if first.candidate.score - second.candidate.score >= gain:
+        return search
+    exchanged = [
+        second.rescored("closer", first.candidate.score, covered=covered[1], place_before=2),
+        first.rescored("closer", second.candidate.score, covered=covered[0], place_before=1),
+    ]
+    return replace(search, hits=[*exchanged, *search.hits[2:]])
 
 
 async def _cosine(search: SearchState) -> float | None:

@@ -125,7 +125,7 @@ async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
 
 
 async def test_auto_keeps_the_best_hit_of_one_search_first(film: Tenant) -> None:
-    question = "Note 3: where the director of the harbour was born, in Silent Harbour"
+    question = "Where the director was born, in Silent Harbour, note 3"
     fast, auto, thorough = [await _ask(film, depth, question) for depth in ("fast", "auto", "thorough")]
     first = fast.hits[0].candidate.uri
     assert [answer.hits[0].candidate.uri == first for answer in (auto, thorough)] == [True, False]

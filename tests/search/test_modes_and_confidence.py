@@ -11,6 +11,7 @@ from harness import Tenant, uris
 from app.database import filters, transactions
 from app.database.filter_types import Filters
 from app.documents.types import Upload
+from app.enums import Mode
 from app.query.search_request import LegWeights
 from app.search import search
 from app.services import Budget, Services
@@ -196,3 +197,20 @@ async def test_an_unavailable_database_does_not_fail_the_warmup(caplog: pytest.L
     with caplog.at_level(logging.WARNING):
         await search.warm_up(away, concurrent=2)
     assert "warmup_failed" in [getattr(record, "action", None) for record in caplog.records]
+
+
+TWO = {
+    "scattered": "Ferries leave the pier. The lantern is lit. The keeper sleeps. Oil is dear. It is noon.",
+    "sentence": "The keeper of the pier fills the lantern with oil at noon. Boats pass, and a wind blows from the sea.",
+}
+
+
+@pytest.mark.parametrize(("mode", "first"), [("auto", "sentence"), ("hybrid", "scattered"), ("lexical", "scattered")])
+async def test_of_the_best_two_the_one_with_the_query_in_one_sentence_is_first(tenant, mode: Mode, first: str) -> None:
+    await tenant.add_all({**TWO, **{f"other {number}": f"Bread and salt {number}." for number in range(3)}})
+    answer = await tenant.ask("keeper lantern oil noon pier", mode=mode, explain=True)
+    two = [hit.candidate for hit in answer.hits[:2]]
+    assert {one.uri for one in two} == TWO.keys()
+    assert (two[0].uri, two[0].score > two[1].score) == (first, True)
+    steps = [(hit.explain or {}).get("closer", {}) for hit in answer.hits[:2]]
+    assert [step.get("place_before") for step in steps] == ([2, 1] if mode == "auto" else [None, None])

@@ -120,7 +120,7 @@ def after(name: str, step: dict[str, Any], score: float) -> float:
         return score if step["limit"] is None else min(score, step["limit"])
     if name == "cap":
         return min(1.0, max(0.0, score))
-    assert name in ("kept", "page"), name
+    assert name in ("kept", "page", "closer"), name
     return float(step["score"])
 
 

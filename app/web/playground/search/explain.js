@@ -8,6 +8,7 @@ const STEPS = {
   boost: ["Mentions", (s) => `× ${number(s.factor)}, for names of the query`],
   entity: ["Entity", (s) => `weight ${number(s.weight)}, entity's score ${number(s.parent_score)}`],
   kept: ["Kept", () => "one of the best three without guidance stays"],
+  closer: ["Closer", (s) => `covers ${number(s.covered)} of the query, was at ${s.place_before}`],
   rerank: ["Re-ranking", (s) => (s.value == null ? "not re-ranked" : `by ${s.by}: ${number(s.value)}`)],
   recency: ["Age", (s) => (s.age_days == null ? "no date" : `× ${number(s.factor)}, ${s.age_days.toFixed(1)} days old`)],
   page: ["Page", () => "at most the scores of the page before"],
