@@ -103,7 +103,9 @@ async def candidates(
         search = await _recall(replace(understood, spare_vector=vector), also)
     context.degraded += search.degraded
     context.relaxed += search.relaxed
-    return await assess(search)
+    shares = _shares(search)
+    search = replace(search, assessment=await assess(search, shares))
+    return _put_closer_first(search, shares)
 
 
 @retry_read
@@ -134,22 +136,18 @@ async def _recall(search: SearchState, also: InTransaction | None) -> SearchStat
     return found or search
 
 
-async def assess(search: SearchState) -> SearchState:
-    """Adds the assessment of the hits, and puts the closer one of the best two first.
-
-    A vector alone has no assessment, because its meaning is not known.
-    """
+async def assess(search: SearchState, shares: Sequence[relevance.Shares]) -> relevance.Assessment | None:
+    """The assessment of the hits; None for a vector alone, because its meaning is not known."""
     parsed, result = search.parsed, search.result
     if not parsed.text:
-        return search
+        return None
     best = next(iter(result.candidates), None)
     content, config = (best.content, best.config) if best else ("", "")
     lacks_words = search.lacks_words
     is_foreign = lacks_words and not languages.may_be_in(parsed.text, config, content)
-    read, shares = search.context.services.embedder.model.languages, _shares(search)
-    entered = search.context.entered
+    read, entered = search.context.services.embedder.model.languages, search.context.entered
     is_read = config in languages.configs_of(read) and not (is_foreign and len(read) == 1)
-    assessment = relevance.Assessment(
+    return relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
         closeness=shares[0].sentence if shares else None,
@@ -160,8 +158,6 @@ async def assess(search: SearchState) -> SearchState:
         entities=search.effect,
         calibration=(entered and entered.calibration) or relevance.UNCALIBRATED,
     )
-    search = replace(search, assessment=assessment)
-    return search if is_foreign else _put_closer_first(search, shares)
 
 
 def _shares(search: SearchState) -> list[relevance.Shares]:
@@ -173,14 +169,15 @@ def _shares(search: SearchState) -> list[relevance.Shares]:
 
 
 def _put_closer_first(search: SearchState, shares: Sequence[relevance.Shares]) -> SearchState:
-    """Exchanges the first two hits and their scores if the second covers so much more of the query.
+    """Exchanges the first two hits and their scores if the second one covers so much more of the query.
 
-    Only of a convex fusion of both legs that nothing else has ordered.
+    Not if one leg or RRF is asked for, if entities put other hits first, or if the query is in another language.
     """
-    two, weights = search.hits[:2], search.result.weights
-    candidates = [one.chunk_id for one in search.result.candidates[:2]]
+    weights, assessment = search.result.weights, search.assessment
+    two, best = search.hits[:2], search.result.candidates[:2]
+    is_same = [hit.candidate.chunk_id for hit in two] == [one.chunk_id for one in best]
     is_fused = search.request.fusion == "convex" and weights.vector > 0 and weights.text > 0
-    if len(shares) < 2 or not is_fused or [hit.candidate.chunk_id for hit in two] != candidates:
+    if len(shares) < 2 or not (is_fused and is_same) or assessment is None or assessment.is_foreign:
         return search
     first, second = two
     covered = [SENTENCE * one.sentence + HEADINGS * one.headings for one in shares]
