@@ -1,4 +1,4 @@
-"""Answers one query: understand → expand → recall → order → page → finish; `search.state` has the steps."""
+"""Answers one query: understand → expand → recall → assess → order → page → finish; `search.state` has the steps."""
 
 from __future__ import annotations
 
