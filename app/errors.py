@@ -11,7 +11,8 @@ StepwellError                the caller could not prevent it
 ├── Conflict
 ├── Unavailable              carries Retry-After
 │   ├── DatabaseUnavailable
-│   │   └── ConnectionLost   a read is retried once
+│   │   └── Unreachable      the pool logs an outage once
+│   │       └── ConnectionLost   a read is retried once
 │   ├── ReadOnly             the database is a standby, or refuses writes
 │   ├── Busy                 another write holds a required lock
 │   ├── Overloaded
@@ -163,7 +164,11 @@ class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
 
 
-class ConnectionLost(DatabaseUnavailable):
+class Unreachable(DatabaseUnavailable):
+    """Postgres does not answer. The pool logs when that begins and when it ends."""
+
+
+class ConnectionLost(Unreachable):
     """The connection was lost or could not be opened."""
 
 

@@ -36,8 +36,11 @@ DISK_FULL = "The database's disk is full. Make room on it, then try again; searc
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 
 
-class Unresponsive(errors.DatabaseUnavailable):
+class Unresponsive(errors.Unreachable):
     """The server did not answer within a limit on the client's side."""
+
+    def __init__(self) -> None:
+        super().__init__("The database does not respond; try again shortly.")
 
 
 class RecoveryConflict(errors.ConnectionLost):

@@ -53,13 +53,7 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
     except TimeoutError as error:
         if not limit.expired():
             raise
-        raise unresponsive() from error
-
-
-def unresponsive() -> Unresponsive:
-    """Logs, and returns, the error of a server that has not answered within a limit."""
-    log.warning("database does not respond", extra={"action": "database_unresponsive"})
-    return Unresponsive("The database does not respond; try again shortly.")
+        raise Unresponsive from error
 
 
 @dataclass(slots=True)
@@ -271,7 +265,7 @@ class Connection:
             return
         await self.invalidate(error)
         if isinstance(error, TimeoutError):
-            raise unresponsive() from error
+            raise Unresponsive from error
 
 
 _texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()

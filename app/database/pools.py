@@ -196,10 +196,14 @@ class Pool:
 
         It is cancelled after `within_s` seconds, including the wait for a connection. Raises DatabaseUnavailable.
         """
-        async with pooled_connection.within(within_s), self._translate_errors(read_only=False):
-            connection, rows = await self._run_first(statement, values)
-            await self._give_back(connection)
-            return rows
+        try:
+            async with pooled_connection.within(within_s), self._translate_errors(read_only=False):
+                connection, rows = await self._run_first(statement, values)
+                await self._give_back(connection)
+                return rows
+        except Unresponsive as error:
+            self._note_lost(error)
+            raise
 
     async def _run_first(
         self, statement: sa.TextClause, values: Mapping[str, Any], *, begin: str = ""
@@ -238,7 +242,7 @@ class Pool:
             async with asyncio.timeout(self._pool.timeout() + pooled_connection.REACH_S):
                 await self._open(connection)
         except TimeoutError as error:
-            raise pooled_connection.unresponsive() from error
+            raise Unresponsive from error
         finally:
             self.durations.waiting -= 1
             self.durations.waits.add(time.perf_counter() - began)

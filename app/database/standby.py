@@ -25,7 +25,7 @@ from sqlalchemy import exc
 
 from app import errors
 from app.database import driver_errors, sql
-from app.database.driver_errors import Rerouted, StandbyBehind, Unresponsive
+from app.database.driver_errors import Rerouted, StandbyBehind
 from app.database.pooled_connection import Rows
 from app.database.pools import Entered, Entry, Lag, ReadRoute, ReadRoutes, Reason, StandbyReport, Target
 from app.database.transactions import Database
@@ -84,7 +84,7 @@ class StandbyRoute(ReadRoute):
             if reason == "older" and not self._pair.primary.is_reachable:
                 raise errors.ConnectionLost("The primary could not be reached a moment ago.")
             entered = await stack.enter_async_context(self._pair.primary.transaction(entry))
-        except (errors.ConnectionLost, Unresponsive) as error:
+        except errors.Unreachable as error:
             if reason != "older":
                 raise
             # A standby that is older than this process remembers is read, unless the client asks for a newer state.
@@ -175,7 +175,7 @@ class Standby(ReadRoutes):
         if self.is_ready:
             pools = [self.primary, self.db.pool] if self.primary.is_reachable else [self.db.pool, self.primary]
         for pool in pools[:-1]:
-            with suppress(errors.ConnectionLost, Unresponsive):
+            with suppress(errors.Unreachable):
                 return await pool.rows(statement, binds, within_s=within_s)
         return await pools[-1].rows(statement, binds, within_s=within_s)
 

@@ -166,8 +166,8 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
 
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
-    # The pool logs a lost connection once, and the request log has the code of every answer.
-    if error.status >= 500 and error.code not in _EXPECTED and not isinstance(error, errors.ConnectionLost):
+    # The pool logs an outage once, and the request log has the code of every answer.
+    if error.status >= 500 and error.code not in _EXPECTED and not isinstance(error, errors.Unreachable):
         # For a state such as a lost database, a traceback says nothing, and an outage would log many.
         level, cause = (logging.ERROR, error) if error.status == 500 else (logging.WARNING, None)
         _logger.log(level, "request failed: %s", error.message, extra={"code": error.code}, exc_info=cause)

@@ -184,7 +184,7 @@ async def _run_queue(services: Services, kinds: Sequence[JobKind]) -> None:
                 pass
         except errors.ReadOnly:
             await wait_until_writable(services.db)
-        except errors.ConnectionLost:
+        except errors.Unreachable:
             pass  # the pool logs an outage once
         except errors.StepwellError as error:
             log.warning("job postponed: %s", error.code, extra={"action": "job_postponed"})

@@ -45,7 +45,7 @@ async def run_forever(services: Services) -> None:
         try:
             while await watch.follow():  # at once, because no event of the meantime is received
                 pass
-        except errors.ConnectionLost:
+        except errors.Unreachable:
             pass  # the pool logs an outage once
         except errors.StepwellError as error:
             log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})

@@ -96,13 +96,16 @@ async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_ag
         await until(lambda: _ready(client))  # a result is kept for two seconds
 
 
-async def test_a_key_is_not_looked_up_for_longer_than_a_second(own_server: postgres.EmbeddedPostgres) -> None:
+async def test_a_key_is_not_looked_up_for_longer_than_a_second_and_the_outage_is_logged_once(
+    own_server, caplog
+) -> None:
     async with _serving(own_server, "api_key") as (client, _database):
         with _frozen(own_server):
             for path in (DOCUMENTS, "/readyz"):
                 response, took = await _timed(client, "GET", path)
                 unavailable(response)
                 assert took < KEYED_S
+            assert [record.action for record in caplog.records if hasattr(record, "action")] == ["database_lost"]
 
 
 async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(own_server):
