@@ -91,6 +91,8 @@ _STATES: dict[type[errors.StepwellError], dict[tuple[Any, str], str]] = {
     errors.DatabaseUnavailable: {
         (_UNPREPARED, ""): "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off.",
         (exc.TimeoutError, ""): BUSY,
+        (OSError, "Too many open files"): "The service may open no further connection: raise its limit of open files "
+        "(ulimit -n).",
         (asyncpg.TooManyConnectionsError, ""): "The server grants no further connection: lower STEPWELL_POOL_SIZE.",
         (asyncpg.InsufficientResourcesError, ""): "Postgres refuses more memory or temporary space: {}. Try again, or "
         "ask for less.",

@@ -1,6 +1,8 @@
 """Responses while Postgres is down, closes connections, has none free or is slow, and to clients that leave."""
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -51,6 +53,18 @@ async def test_a_server_that_cannot_be_restarted_is_unavailable(tmp_path, monkey
             async with database.shared():
                 pass
     assert "database lost: No such file or directory" in caplog.messages
+
+
+async def test_without_file_descriptors_nothing_is_restarted_and_the_message_says_why(address, monkeypatch) -> None:
+    async def opened(_connection: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async with transactions.connect(address.service_dsn, pool_size=1) as database:
+        monkeypatch.setattr(pools.Connection, "open", opened)
+        with pytest.raises(errors.DatabaseUnavailable, match="ulimit -n"):
+            async with database.shared():
+                pass
+        assert database.pool.is_reachable
 
 
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server, caplog) -> None:
