@@ -227,7 +227,7 @@ class Pool:
                 raise
             self._note_reached()
             if rows and "read_only" in rows[0]:
-                self.is_read_only = rows[0]["read_only"] == "on"
+                self._note_read_only(rows[0]["read_only"] == "on")
             return connection, rows
         raise AssertionError("the last attempt raises its error")
 
@@ -291,7 +291,7 @@ class Pool:
                 await self.close_idle()  # their connections have prepared statements of the old schema too
             translated = driver_errors.translate(error, read_only=read_only)
             if isinstance(translated, errors.ReadOnly):
-                self.is_read_only = True
+                self._note_read_only(True)
             if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, RecoveryConflict):
                 self._note_lost(error)
                 await self._restore()
@@ -306,9 +306,15 @@ class Pool:
     def _note_lost(self, error: Exception) -> None:
         if self.is_reachable:
             root = driver_errors.root(error)
-            cause = getattr(root, "strerror", None) or type(root).__name__  # "Too many open files", not OSError
+            cause = getattr(root, "strerror", None) or type(root).__name__  # "No such file or directory", not its class
             log.warning("database lost: %s", cause, extra={"action": "database_lost"})
         self.is_reachable = False
+
+    def _note_read_only(self, is_read_only: bool) -> None:
+        if is_read_only != self.is_read_only:
+            said = "is read-only" if is_read_only else "accepts writes again"
+            log.warning("database %s", said, extra={"action": "database_read_only"})
+        self.is_read_only = is_read_only
 
     async def _restore(self) -> None:
         """Await `on_lost` for RESTORE_S seconds. Whoever runs the server logs why it cannot be restarted."""

@@ -320,3 +320,4 @@ async def test_a_service_on_the_standby_alone_only_reads(pair, process, key, cap
     # Workers of other tests may do jobs meanwhile.
     logged = [one.getMessage() for one in caplog.records if one.exc_info or "job postponed" in one.getMessage()]
     assert logged == []
+    assert caplog.messages.count("database is read-only") == 1
