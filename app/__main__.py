@@ -69,6 +69,8 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     # SIGTERM then ends a command as Ctrl-C does: it removes its unfinished files and stops the embedded Postgres.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # a closed terminal does the same, but not under nohup
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     run(app)
 
 

@@ -77,20 +77,26 @@ def test_a_signal_ends_a_command_that_downloads_a_model(data_dir: Path, command:
                 run.kill()
 
 
-def test_sigterm_during_the_first_start_leaves_no_postgres() -> None:
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_the_first_start_leaves_no_postgres(sent: int) -> None:
     with server_folders.temporary() as folder:
         environment = os.environ | {"STEPWELL_DATA_DIR": str(folder / "data"), "STEPWELL_PORT": "0"}
         layout = embedded_files.Layout(folder / "data", postgres.SOCKET_ROOT)
-        with subprocess.Popen([sys.executable, "-m", "app", "serve"], cwd=ROOT, env=environment) as run:
+        arguments = [sys.executable, "-m", "app", "serve"]
+        with subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=_heed_hangup) as run:
             try:
                 while not layout.socket.exists():
                     assert run.poll() is None
                     time.sleep(0.01)
-                run.send_signal(signal.SIGTERM)
+                run.send_signal(sent)
                 assert run.wait(60) == 130
                 assert not layout.pid_file.exists()
             finally:
                 run.kill()
+
+
+def _heed_hangup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 
 
 class _Process:
