@@ -42,7 +42,7 @@ EXPIRE_EVERY_S = 3_600.0
 MOST_SERVED = 64
 """Users whose turn a worker remembers."""
 OUTAGE_RETRY_S = 60.0
-"""The longest pause while a remote model is not available."""
+"""The longest pause while a remote model is not available, or the disk is full."""
 
 
 class ClaimLost(errors.StepwellError):
@@ -274,11 +274,12 @@ async def _record_failure(run: Run, error: Exception, code: str) -> bool:
 
     Returns false if the claim was lost: a job that was cancelled has not failed.
 
-    Failures because a remote model is not available, or its key or name is wrong, do not count: the job waits.
+    Failures because a remote model is not available, its key or name is wrong, or the disk is full do not count: the
+    job waits.
     """
     job = run.job
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
-    is_outage = isinstance(error, remote_calls.ProviderDown)
+    is_outage = isinstance(error, remote_calls.ProviderDown | errors.DiskFull)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
     is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
     async with run.db.shared() as shared:
