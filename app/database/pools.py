@@ -219,6 +219,8 @@ class Pool:
                 if begin:
                     await connection.run(begin)
                 rows: Any = await connection.execute(statement, values)
+                if rows and "read_only" in rows[0]:
+                    await self._note_read_only(rows[0]["read_only"] == "on")
             except BaseException as error:
                 await connection.roll_back()
                 await self._give_back(connection)
@@ -226,8 +228,6 @@ class Pool:
                     continue
                 raise
             self._note_reached()
-            if rows and "read_only" in rows[0]:
-                self._note_read_only(rows[0]["read_only"] == "on")
             return connection, rows
         raise AssertionError("the last attempt raises its error")
 
@@ -291,7 +291,7 @@ class Pool:
                 await self.close_idle()  # their connections have prepared statements of the old schema too
             translated = driver_errors.translate(error, read_only=read_only)
             if isinstance(translated, errors.ReadOnly):
-                self._note_read_only(True)
+                await self._note_read_only(True)
             if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, RecoveryConflict):
                 self._note_lost(error)
                 await self._restore()
@@ -310,11 +310,13 @@ class Pool:
             log.warning("database lost: %s", cause, extra={"action": "database_lost"})
         self.is_reachable = False
 
-    def _note_read_only(self, is_read_only: bool) -> None:
-        if is_read_only != self.is_read_only:
-            said = "is read-only" if is_read_only else "accepts writes again"
-            log.warning("database %s", said, extra={"action": "database_read_only"})
+    async def _note_read_only(self, is_read_only: bool) -> None:
+        if is_read_only == self.is_read_only:
+            return
         self.is_read_only = is_read_only
+        said = "is read-only" if is_read_only else "accepts writes again"
+        log.warning("database %s", said, extra={"action": "database_read_only"})
+        await self.close_idle()  # a setting of the role holds for new connections only
 
     async def _restore(self) -> None:
         """Await `on_lost` for RESTORE_S seconds. Whoever runs the server logs why it cannot be restarted."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 import running_service
@@ -16,6 +17,7 @@ from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
 from app.database import pools, transactions
+from app.database.embedded import postgres
 from app.database.transactions import Database, TimeLimits
 from app.services import Budget
 from app.settings import Settings
@@ -65,6 +67,21 @@ async def test_without_file_descriptors_nothing_is_restarted_and_the_message_say
             async with database.shared():
                 pass
         assert database.pool.is_reachable
+
+
+async def test_that_a_role_may_only_read_is_logged_once_though_older_connections_may_write(own_server, caplog) -> None:
+    owner = await asyncpg.connect(own_server.dsn(user=postgres.OWNER, driver="postgresql"))
+    async with transactions.connect(own_server.service_dsn, pool_size=3) as database:
+        try:
+            async with database.shared():
+                await owner.execute("ALTER ROLE stepwell_service SET default_transaction_read_only = on")
+            for _ in range(3):
+                async with database.shared(), database.shared():
+                    assert database.pool.is_read_only
+        finally:
+            await owner.execute("ALTER ROLE stepwell_service RESET default_transaction_read_only")
+            await owner.close()
+    assert caplog.messages == ["database is read-only"]
 
 
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(own_server, caplog) -> None:
