@@ -45,7 +45,7 @@ class HopChunk:
 
     @property
     def guided_steps(self) -> Json:
-        """The steps by which entities changed the score in hop 1."""
+        """The steps that changed the score in hop 1."""
         return (self.guided.explain if self.guided else None) or {}
 
     @property
