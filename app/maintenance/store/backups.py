@@ -185,17 +185,22 @@ async def _send_script(reader: Process, writer: Process) -> None:
     try:
         async for line in reader.stdout:
             if not (_UNKNOWN.match(line) or line.startswith(citus.SETTING)):
-                writer.stdin.write(line)
+                await _write(writer.stdin, line)
             if line.startswith(b"COPY "):
                 break
         while block := await reader.stdout.read(READ_BYTES):
-            writer.stdin.write(block)
-            await writer.stdin.drain()
+            await _write(writer.stdin, block)
         if await reader.wait() == 0:
-            writer.stdin.write(b"\n" + _END_KEYS + b"COMMIT;\n")
+            await _write(writer.stdin, b"\n" + _END_KEYS + b"COMMIT;\n")
             await writer.stdin.drain()
     finally:
         writer.stdin.close()
+
+
+async def _write(pipe: asyncio.StreamWriter, data: bytes) -> None:
+    """Write as soon as there is room. Raises BrokenPipeError or ConnectionResetError if the reader has ended."""
+    await pipe.drain()  # uvloop's `write` raises RuntimeError once the pipe is closed
+    pipe.write(data)
 
 
 _TARGET = sql.inline(
