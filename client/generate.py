@@ -283,7 +283,8 @@ def _content(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _branch(schema: dict[str, Any], branch: int) -> dict[str, Any]:
-    return _resolve(schema["anyOf"][branch] if "anyOf" in schema else schema)
+    schema = _resolve(schema)
+    return _resolve(schema["anyOf"][branch]) if "anyOf" in schema else schema
 
 
 def _resolve(schema: dict[str, Any]) -> dict[str, Any]:
@@ -296,10 +297,11 @@ def _ref(schema: Mapping[str, Any]) -> str:
 
 
 def _result(schema: dict[str, Any], branch: int) -> str:
-    schema = schema["anyOf"][branch] if "anyOf" in schema else schema
     if "$ref" not in schema:
         return "dict[str, Any]"
     name = _ref(schema)
+    if name not in MODELS and "anyOf" in SCHEMAS[name]:
+        return _result(SCHEMAS[name]["anyOf"][branch], branch)
     return "models.DocumentResults" if name == "DocumentResultList" else f"models.{MODELS.get(name, name)}"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Body, Path, Query, Request, Response
+from typing_extensions import TypeAliasType
 
 from app import limits
 from app.concurrency import offload
@@ -60,18 +61,23 @@ _MERGED: Any = {
         "value": {"entity_ids": ["99110dbd-42b8-01dd-1655-0be5e39908d2"]},
     }
 }
-_Several = Annotated[list[api_models.EntityInput], *field_types.at_most(api_models.MAX_ENTITIES, at_least=1)]
+EntityInputList = TypeAliasType(
+    "EntityInputList",
+    Annotated[list[api_models.EntityInput], *field_types.at_most(api_models.MAX_ENTITIES, at_least=1)],
+)
+AddedEntities = TypeAliasType("AddedEntities", api_models.StoredEntity | api_models.EntityList)
+EntitiesBody = TypeAliasType("EntitiesBody", api_models.EntityInput | EntityInputList)
 
 
 @router.post(
     "/entities",
     summary="Add entities",
     status_code=201,
-    response_model=api_models.StoredEntity | api_models.EntityList,
+    response_model=AddedEntities,
     responses={**problems.WRITE, **problems.responses(409)},
 )
 async def add_entities(
-    body: Annotated[api_models.EntityInput | _Several, Body(openapi_examples=_EXAMPLES)],
+    body: Annotated[EntitiesBody, Body(openapi_examples=_EXAMPLES)],
     user_id: auth.Writer,
     use: auth.Use,
 ) -> Any:

@@ -36,6 +36,7 @@ def install(app: FastAPI) -> None:
             for operation in operations:
                 operation.setdefault("security", [])
             _declare_problems(document["components"], operations)
+            _name_bodies(document["components"]["schemas"], operations)
             _add_examples(operations)
         return document
 
@@ -56,6 +57,22 @@ def _add_examples(operations: list[dict[str, Any]]) -> None:
         for status, example in shown.get(operation["operationId"], {}).items():
             for media in operation["responses"][status]["content"].values():
                 media["example"] = example
+
+
+def _name_bodies(schemas: dict[str, Any], operations: list[dict[str, Any]]) -> None:
+    """Turn titled schemas of bodies into components, by which generated clients name their types."""
+    for operation in operations:
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            media["schema"] = _named(media["schema"], schemas)
+
+
+def _named(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in schema:
+        schema = {**schema, "anyOf": [_named(one, schemas) for one in schema["anyOf"]]}
+    if "title" not in schema or schema.get("additionalProperties"):
+        return schema
+    schemas[schema["title"]] = schema
+    return {"$ref": f"#/components/schemas/{schema['title']}"}
 
 
 def _declare_problems(components: dict[str, Any], operations: list[dict[str, Any]]) -> None:

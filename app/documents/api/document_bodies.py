@@ -49,15 +49,15 @@ MAX_FIELDS = MAX_FILES + 16
 FORM = "multipart/form-data"
 SCHEMA: dict[str, Any] = {
     "schema": {
+        "title": "DocumentsForm",
         "type": "object",
         "required": ["files"],
         "properties": {
             "files": {
                 "type": "array",
                 "items": {"type": "string", "format": "binary"},
-                "minItems": 1,
-                "maxItems": MAX_FILES,
-                "description": f"Files: {file_reading.SUPPORTED}. The URI of a file is its name, or its relative path.",
+                "description": f"1 to {MAX_FILES} files: {file_reading.SUPPORTED}. "
+                "The URI of a file is its name, or its relative path.",
             },
             **DocumentForm.form_schemas(),
         },

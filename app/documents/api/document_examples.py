@@ -53,16 +53,18 @@ BODY: dict[str, Any] = {
         "content": {
             "application/json": {
                 "schema": {
+                    "title": "DocumentsBody",
                     "anyOf": [
                         {"$ref": "#/components/schemas/DocumentInput"},
                         PageInput.model_json_schema(),
                         {
+                            "title": "DocumentInputList",
                             "type": "array",
                             "items": {"$ref": "#/components/schemas/DocumentInput"},
                             "minItems": 1,
                             "maxItems": MAX_DOCUMENTS,
                         },
-                    ]
+                    ],
                 },
                 "examples": EXAMPLES,
             },

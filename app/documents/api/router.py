@@ -11,6 +11,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Body, Query, Request, Response
+from typing_extensions import TypeAliasType
 
 from app import errors, limits
 from app.concurrency.limiter import Turn
@@ -45,6 +46,7 @@ from app.services import Services
 from app.text.words import cleaning
 
 router = bodies.router("documents", bodies.DocumentsRoute)
+AddedDocuments = TypeAliasType("AddedDocuments", DocumentResult | DocumentResultList)
 
 
 @router.post(
@@ -53,10 +55,11 @@ router = bodies.router("documents", bodies.DocumentsRoute)
     status_code=201,
     responses={
         **problems.WRITE,
-        200: {"model": DocumentResult | DocumentResultList, "description": "Nothing was added or replaced."},
+        200: {"model": AddedDocuments, "description": "Nothing was added or replaced."},
         201: {"description": "At least one document was added or replaced."},
         **examples.QUEUED,
     },
+    response_model=AddedDocuments,
     openapi_extra=examples.BODY,
 )
 async def add_documents(

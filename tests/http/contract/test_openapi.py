@@ -79,6 +79,13 @@ def test_no_description_ends_a_comment_of_generated_code() -> None:
     assert [path for path, node in nodes(DOCUMENT) if "*/" in str(node.get("description"))] == []
 
 
+def test_every_union_and_every_object_of_a_body_is_a_schema_of_its_own() -> None:
+    bodies = [node["content"] for path, node in nodes(DOCUMENT["paths"]) if "content" in node]
+    schemas = [media["schema"] for content in bodies for media in content.values() if "schema" in media]
+    assert len(schemas) > 60
+    assert [schema for schema in schemas if {"anyOf", "oneOf", "properties"} & schema.keys()] == []
+
+
 def test_every_enum_is_a_schema_of_its_own() -> None:
     enums = [path for path, node in nodes(DOCUMENT) if isinstance(node.get("enum"), list)]
     assert "/components/schemas/Mode" in enums
