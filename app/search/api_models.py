@@ -82,7 +82,7 @@ class HitSnippet(BaseModel):
     """
 
     text: str = Field(description="The sentences as plain text, without the marks of Markdown.")
-    matches: list[tuple[int, int]] = Field(
+    matches: list[Annotated[tuple[int, int], Field(json_schema_extra={"items": {"type": "integer"}})]] = Field(
         description="What matches, in order and without overlaps: `text[start:end]` of each pair."
     )
 

@@ -86,6 +86,10 @@ def test_every_union_and_every_object_of_a_body_is_a_schema_of_its_own() -> None
     assert [schema for schema in schemas if {"anyOf", "oneOf", "properties"} & schema.keys()] == []
 
 
+def test_every_array_declares_its_items() -> None:
+    assert [path for path, node in nodes(DOCUMENT) if node.get("type") == "array" and "items" not in node] == []
+
+
 def test_every_enum_is_a_schema_of_its_own() -> None:
     enums = [path for path, node in nodes(DOCUMENT) if isinstance(node.get("enum"), list)]
     assert "/components/schemas/Mode" in enums
