@@ -234,9 +234,9 @@ class SearchRequest(field_types.WireModel):
         "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
     )
     depth: enums.Depth = Field(
-        "fast",
-        description="`thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if "
-        "the query contains names.",
+        default_factory=lambda: "fast",  # not declared: generated clients would send it, also to /search/multihop
+        description="By default `fast`; `thorough` follows names as `/search/multihop` does, without minimum scores; "
+        "`auto` does so if the query contains names.",
     )
     cursor: Cursor | None = Field(None, description=CURSOR)
     detail: enums.Detail = Field("full", description="Text of each hit.")

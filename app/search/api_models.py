@@ -214,14 +214,14 @@ class SearchResponse(AnswerWith[SearchHit]):
     """The response of a search with `detail: full` or `compact`."""
 
 
-class IdsSearchResponse(AnswerWith[ScoredId]):
+class SearchResponseOfIds(AnswerWith[ScoredId]):
     """The response of a search with `detail: ids`."""
 
 
 SearchAnswer = TypeAliasType(
     "SearchAnswer",
     Annotated[
-        SearchResponse | IdsSearchResponse,
+        SearchResponse | SearchResponseOfIds,
         Field(description="The response of a search, in the shape that `detail` selects."),
     ],
 )

@@ -170,8 +170,8 @@ class Searches(AsyncRuns):
             limit: Maximum number of hits; over several hops at most 20.
             filters: Conditions on the documents searched.
             detail: Text of each hit.
-            depth: `thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if
-                the query contains names.
+            depth: By default `fast`; `thorough` follows names as `/search/multihop` does, without minimum scores;
+                `auto` does so if the query contains names.
             mode: Legs to run; with `auto` both run and the type of the query sets their weights.
             collapse: With `duplicates`, of passages with the same text but for a few words only the best one is a
                 result.
@@ -284,8 +284,8 @@ class Searches(AsyncRuns):
             limit: Maximum number of hits; over several hops at most 20.
             filters: Conditions on the documents searched.
             detail: Text of each hit.
-            depth: `thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if
-                the query contains names.
+            depth: By default `fast`; `thorough` follows names as `/search/multihop` does, without minimum scores;
+                `auto` does so if the query contains names.
             mode: Legs to run; with `auto` both run and the type of the query sets their weights.
             collapse: With `duplicates`, of passages with the same text but for a few words only the best one is a
                 result.
@@ -400,8 +400,8 @@ class Searches(AsyncRuns):
             limit: Maximum number of hits; over several hops at most 20.
             filters: Conditions on the documents searched.
             detail: Text of each hit.
-            depth: `thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if
-                the query contains names.
+            depth: By default `fast`; `thorough` follows names as `/search/multihop` does, without minimum scores;
+                `auto` does so if the query contains names.
             mode: Legs to run; with `auto` both run and the type of the query sets their weights.
             collapse: With `duplicates`, of passages with the same text but for a few words only the best one is a
                 result.
@@ -520,8 +520,8 @@ class Searches(AsyncRuns):
             limit: Maximum number of hits; over several hops at most 20.
             filters: Conditions on the documents searched.
             detail: Text of each hit.
-            depth: `thorough` follows names as `/search/multihop` does, without minimum scores; `auto` does so if
-                the query contains names.
+            depth: By default `fast`; `thorough` follows names as `/search/multihop` does, without minimum scores;
+                `auto` does so if the query contains names.
             mode: Legs to run; with `auto` both run and the type of the query sets their weights.
             chunk_id: The chunk to explain.
             collapse: With `duplicates`, of passages with the same text but for a few words only the best one is a

@@ -102,7 +102,7 @@ async def test_datamodel_codegen_generates_models_that_send_and_read_a_search(ad
         for detail, expected in (
             (models.Detail.full, models.SearchResponse),
             (models.Detail.compact, models.SearchResponse),
-            (models.Detail.ids, models.IdsSearchResponse),
+            (models.Detail.ids, models.SearchResponseOfIds),
         ):
             request = models.SearchRequest(query=QUERY, mode=models.Mode.hybrid, detail=detail)
             response = await client.post("/api/rag/search", content=request.model_dump_json(), headers=JSON)

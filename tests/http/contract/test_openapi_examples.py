@@ -48,6 +48,21 @@ async def test_an_example_succeeds_on_the_sample_notes(client, operation_id, pat
         assert [hit["via"]["name"] for hit in answer["results"] if hit["hop"] == 2]
 
 
+@pytest.mark.parametrize("operation_id", ["search", "search_two_pass", "search_multihop"])
+async def test_a_search_with_every_declared_default_is_accepted(client, operation_id) -> None:
+    """Clients that are generated for Go and Java send the defaults."""
+    body, ranking = [
+        {
+            name: one["default"]
+            for name, one in DOCUMENT["components"]["schemas"][schema]["properties"].items()
+            if "default" in one
+        }
+        for schema in ("SearchRequest", "Ranking")
+    ]
+    response = await client.post(OPERATIONS[operation_id][1], json={"query": "lime", **body, "ranking": ranking})
+    assert response.status_code == 200, response.text
+
+
 def test_examples_have_the_types_of_their_schema_and_no_references() -> None:
     """Tools check examples as Swagger UI sends them, and many look for references in them."""
     for _method, _path, operation in OPERATIONS.values():
