@@ -54,6 +54,8 @@ _ESCAPE = re.compile(r"\\([()\"*+:-]|(?:AND|OR|NOT)(?=[\s)]|$))")
 _PHRASE = re.compile(r'["“”„«]([^"“”„«»]*)["“”»](?=[\s.,;:!?)]|$)')
 _SIGN = re.compile(r"[+-](?=[\w(\"“„«\\])(?![\d.,]+(?:\s|$))(?!_)")
 _PLAIN_WORD = re.compile(r"[^\s\\()*]+(?!\S)")
+_BEFORE_HYPHEN = re.compile(r"(?:^|\s)(?:und|oder|sowie|och|eller|og|en|of)\s$", re.IGNORECASE)
+"""What precedes the hyphen of a word whose first part was said before: "Kostenarten und -stellen"."""
 _SIGNED_WORD = re.compile(r"[+-](?P<word>\w[^\s()]*)")
 _ONE_IS_ENOUGH = re.compile("[^\x00-\u0dff]")
 """A prefix has two characters or more, one of them a letter; in scripts without spaces one is enough."""
@@ -335,12 +337,13 @@ def _is_operator_sign(query: str, at: int, literal: Collection[str], is_asked: b
     """Whether a sign requires or excludes the next operand. In a question a minus excludes only a quoted phrase.
 
     The minus of a word belongs to it if the word is a single letter, has a digit or is literal: -f, -40°C, -Xmx4g.
+    After a conjunction it is a hyphen.
     """
     if not _SIGN.match(query, at):
         return False
     if query[at] == "+" or query[at + 1] in _QUOTES:
         return True
-    if is_asked:
+    if is_asked or _BEFORE_HYPHEN.search(query, max(0, at - 8), at):
         return False
     if (word := _SIGNED_WORD.match(query, at)) is None:
         return True

@@ -284,6 +284,9 @@ def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tup
         ("drill -Krafthaus -LED", "drill", ("-Krafthaus", "-LED")),
         ("-猫 dog", "dog", ("-猫",)),
         ("keep NOT Xmx4g", "keep", ()),
+        ("Kostenarten und -stellen", "Kostenarten und -stellen", ()),
+        ("skapa en temporärfil eller -katalog", "skapa en temporärfil eller -katalog", ()),
+        ("grund -stellen", "grund", ("-stellen",)),
         ('what is lime -"fast drying" for?', "what is lime for?", ()),
     ],
 )
