@@ -22,6 +22,7 @@ from app.evaluation.beir import EvaluationSet, JudgedQuestion
 from app.evaluation.metrics import Calibration, Prediction
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
 from app.query import scoring_constants
+from app.query.hop_signal_weights import BY_NAME
 from app.query.search_types import Answer, Hit
 from app.relevance import relevance
 from app.relevance.relevance import MeanEffect
@@ -58,7 +59,8 @@ not, the cosine alone."""
 class Question:
     """What a question finds: the values that it is assessed by, and its first hits, best first.
 
-    `scores` order the hits, on the scale of relevance; `over_hops`: they are sums of signals as shares of the largest.
+    `scores` order the hits, on the scale of relevance; `over_hops`: a name leads to a hit, and they are sums of signals
+    as shares of the largest.
     """
 
     kind: Kind
@@ -159,7 +161,7 @@ class _Asking:
 def _question(kind: Kind, asked: JudgedQuestion, answer: Answer) -> Question:
     explained, hits = answer.explain or {}, answer.hits[:ASSESSED_HITS]
     known = explained["relevance"]
-    over_hops = any(set((hit.explain or {}).get("parts", {})) - {"fused"} for hit in hits)
+    over_hops = any(name in (hit.explain or {}).get("signals", {}) for hit in hits for name in BY_NAME)
     return Question(
         kind,
         _group(known),
