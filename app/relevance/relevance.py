@@ -42,9 +42,9 @@ class OfHit:
     closeness: float = 0.0
 
 
-BOTH_LEGS = OfQuery(-4.9, 7.1, 3.5)
+BOTH_LEGS = OfQuery(-4.9, 7.1, 3.2)
 VECTOR_LEG = OfQuery(-4.9, 9.4)
-TEXT_LEG = OfQuery(-1.9, closeness=5.5)
+TEXT_LEG = OfQuery(-1.9, closeness=5.0)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """For a query in another language than the documents: words are no evidence, and cosines are smaller."""
 UNREAD_LANGUAGE = OfQuery(-0.85, 3.0)
