@@ -253,6 +253,23 @@ def test_roles_and_classes_mark_navigation_and_the_main_text_as_their_elements_d
     assert document.warnings == ("Left out as navigation: 3 lines.", "Left out as footers: 1 line.")
 
 
+def test_the_text_of_a_docbook_page_is_whole_and_without_the_links_around_it(read: Read) -> None:
+    page = f"""<html><body><p id=title><a>Product Site</a></p><ul class="docnav top"><li><a>Next</a></ul>
+    <div class=section><div class=titlepage><h2>Lime mortar</h2></div><div class=para>{HOURS}</div>
+    <div class=sidebar><div class=titlepage><p>TIP Sand</p></div></div></div>
+    <ul class=docnav><li>Clay</ul></body></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert document.text.split() == ["##", "Lime", "mortar", *HOURS.split(), "TIP", "Sand"]
+    assert any(warning.startswith("Left out as navigation") for warning in document.warnings)
+
+
+def test_the_links_between_the_pages_of_a_texinfo_manual_are_navigation(read: Read) -> None:
+    links = "<div class=header><p>Next: <a rel=next>Clay</a> &nbsp; [<a rel=index>Index</a>]</p></div>"
+    (document,) = read(f"<html><body>{links}<h2>Lime mortar</h2><p>{HOURS}</p></body></html>".encode(), "a.html")
+    assert document.text.split() == ["##", "Lime", "mortar", *HOURS.split()]
+    assert document.warnings == ("Left out as navigation: 1 line.",)
+
+
 @pytest.mark.parametrize("level", ["h1", "h2"])
 def test_the_name_of_the_site_above_the_main_text_is_not_its_heading(read: Read, level: str) -> None:
     page = f"""<html><title>Lime mortar - The Mason's Guide</title><body><h1>The Mason's Guide</h1>

@@ -63,8 +63,10 @@ _LANDMARKS = {
     "alertdialog": "dialog",
 }
 """Roles of elements, and the elements that have the role by default."""
-_NAVIGATION = ["navheader", "navfooter", "navbar", "breadcrumb", "breadcrumbs"]
-"""Classes and ids of navigation in DocBook, Bootstrap and others."""
+_NAVIGATION = ["navheader", "navfooter", "docnav", "nav-panel", "navbar", "breadcrumb", "breadcrumbs"]
+"""Classes and ids of navigation in DocBook, Publican, Texinfo, Bootstrap and others."""
+_UNNAMED = "div.header:has(a[rel=next], a[rel=prev])"
+"""Navigation of Texinfo, which has no name of its own."""
 _PAGE_NUMBERS = frozenset({"pagenum", "pagebreak", "doc-pagebreak"})
 """The class, role and type of the numbers of printed pages in books. They may stand within words."""
 _CONTAINERS = ("div", "section", "ul", "ol")
@@ -310,7 +312,10 @@ def _name_landmarks(soup: BeautifulSoup) -> None:
             element.name = "div"
     for box in soup.select(".sidebar:has(> .titlepage)"):  # of DocBook: a part of the text, not a column beside it
         del box["class"]
-    for element in [*soup.find_all(_CONTAINERS, class_=_NAVIGATION), *soup.find_all(_CONTAINERS, id=_NAVIGATION)]:
+    for text in soup.select("body > div:has(> .titlepage)"):  # of DocBook, beside what stands on every page
+        text.name = "main"
+    named = (*soup.find_all(_CONTAINERS, class_=_NAVIGATION), *soup.find_all(_CONTAINERS, id=_NAVIGATION))
+    for element in (*named, *soup.select(_UNNAMED)):
         if element.find(("h1", "h2", *_MAIN)) is None:
             element.name = "nav"
 
