@@ -89,6 +89,12 @@ _HIDDEN_IN_ROFF = re.compile(
 _ROFF_PARAGRAPH = re.compile(r"(?<=[^\n]\n)(?=\.[ \t]*(?:[LPT]?P|[IH]P|TQ|Pp|It|nf|EX|[Ss]p|Vb)\b)")
 
 _REQUEST = re.compile(r"^\.[ \t]*([A-Z]{1,2}|[a-z]{2}|\\\})(?:[ \t]+(.*))?(?:\n|\Z)", re.M)
+_MDOC_LINE = re.compile(r"^\.[ \t]*(?!Sh|Ss|Dd|Dt|Nd)([A-Z][a-z])\b[ \t]*(.*)(?:\n|\Z)", re.M)
+_MDOC_LAYOUT = re.compile(r"B[dkl]|E[dkl]|[LP]p|R[es]|Os")
+_MDOC_MACRO = re.compile(
+    r"(?<!\S)(?:A[dnoprqt]|B[ox]|C[dm]|D[cqvo]|E[mrv]|F[aln]|I[ct]|Li|N[mo]|O[cop]|P[afqoc]|Q[lqoc]|S[qxyoc]|Tn|V[at])"
+    r"(?!\S) ?"
+)
 _ARGUMENT = re.compile(r'"([^"\n]*)"?|(\S+)')
 _LAYOUT = r"TP TQ PP LP P HP RS RE EX EE PD UE ME sp br nf fi ad na nh hy ne in ti ta ft ps nr it ds Sp Vb Ve \}"
 _SHOWN: dict[str, tuple[str, int | None]] = {
@@ -142,7 +148,22 @@ def decode_roff(text: str) -> str:
     """
     shown = _HIDDEN_IN_ROFF.sub("", text)
     decoded = _IN_ROFF.sub(lambda one: _ROFF.get(one[one.lastgroup], one[0]) if one.lastgroup else "", shown)
-    return _REQUEST.sub(_show_request, _ROFF_PARAGRAPH.sub("\n", decoded))
+    shown = _REQUEST.sub(_show_request, _ROFF_PARAGRAPH.sub("\n", decoded))
+    if not re.search(r"^\.Dd ", shown, re.M):
+        return shown
+    name = re.search(r"^\.Nm[ \t]+(\S+)", shown, re.M)
+    words = _MDOC_LINE.sub(lambda line: _show_mdoc(line, name[1] if name else ""), shown)
+    return re.sub(r"\n\.Nd[ \t]+", " - ", words)
+
+
+def _show_mdoc(line: re.Match[str], name: str) -> str:
+    """The words of a line of mdoc(7), in which macros call one another; `Nm` alone is the name of the page."""
+    if _MDOC_LAYOUT.fullmatch(line[1]):
+        return ""
+    marked = f"{line[1]} {line[2] or (name if line[1] == 'Nm' else '')}"
+    marked = re.sub(r" Ns (?:[A-Z][a-z] (?=\S))?", "", re.sub(r"\bXr (\S+) (\d\w*)", r"\1(\2)", marked))
+    marked = re.sub(r"\bFl (?=[\w-])", "-", marked)
+    return f"{_MDOC_MACRO.sub('', marked).strip()}\n"
 
 
 def _show_request(request: re.Match[str]) -> str:

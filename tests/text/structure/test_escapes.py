@@ -70,6 +70,16 @@ def test_the_layout_of_a_manual_page_is_blank_lines_and_its_fonts_are_text() -> 
     assert markups.decode_roff(".Nm ls\n.gitignore\n.Bogus") == ".Nm ls\n.gitignore\n.Bogus"
 
 
+def test_the_macros_of_a_page_of_bsd_are_no_words() -> None:
+    page = (
+        ".Dd May 1\n.Dt LIME 1\n.Os\n.Sh NAME\n.Nm lime\n.Nd slake lime\n.Sh OPTIONS\n.Nm\n.Op Fl d Ar pit\n.Bl -tag\n"
+    )
+    shown = markups.decode_roff(f"{page}.It Fl q , Fl -quiet\nSee\n.Xr clay 8 ,\n.Dq Li p Ns Ar it\n.El\n")
+    head = ".Dd May 1\n.Dt LIME 1\n.Sh NAME\nlime - slake lime\n.Sh OPTIONS\nlime\n-d pit\n"
+    assert shown == f"{head}\n-q , --quiet\nSee\nclay(8) ,\npit\n"
+    assert markups.title(shown, "") == "lime - slake lime"
+
+
 def test_comments_macros_and_the_index_of_a_manual_page_are_no_text() -> None:
     text = '.\\" A licence.\n\'\\" t\n.de Sp\n.if t .sp\n..\n.TH ls 1\n.SH NAME\n.IX Header "NAME"\nls\n.if n .ad\n..\n'
     assert markups.decode_roff(text) == ".TH ls 1\n.SH NAME\nls\n.if n .ad\n..\n"
