@@ -151,17 +151,21 @@ def prepare(layout: Layout, account: Account) -> None:
 
 
 def create_private_folder(folder: Path, account: Account) -> None:
-    """Create a folder with mode 0700 for the server's user. Reject an existing folder with another owner or mode."""
+    """Create a folder with mode 0700 for the server's user. Reject an existing folder with another owner or mode.
+
+    An empty folder of this process is given to the server's user; the files of another would keep their owner.
+    """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()
-    if status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode) and account.switches:
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if is_folder and account.switches and status.st_uid == os.geteuid() and not any(folder.iterdir()):
         os.chown(folder, account.uid, account.gid, follow_symlinks=False)
         status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != account.uid or status.st_mode & 0o077:
+    if not is_folder or status.st_uid != account.uid or status.st_mode & 0o077:
         raise EmbeddedServerError(
-            f"{folder} is not a private folder of the user {account.name}: "
-            "remove it, or set STEPWELL_DATA_DIR to another folder."
+            f"{folder} is not a private folder of the user {account.name}: run chown -R {account.name} '{folder}' and "
+            f"chmod 700 '{folder}', or set STEPWELL_DATA_DIR to another folder."
         )
 
 

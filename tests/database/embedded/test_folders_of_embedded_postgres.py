@@ -51,6 +51,17 @@ def test_a_planted_socket_folder_is_refused(tmp_path: Path) -> None:
             embedded_files.create_private_folder(tmp_path / planted, OURS)
 
 
+def test_a_copy_that_belongs_to_another_user_is_kept_as_it_is_and_the_remedy_is_named(tmp_path: Path) -> None:
+    copy = tmp_path / "data"
+    copy.mkdir(mode=0o700)
+    (copy / "PG_VERSION").write_text("18")
+    other = embedded_files.Account(name="other", uid=os.geteuid() + 4242, gid=os.getegid() + 4242, client="me")
+    with pytest.raises(EmbeddedServerError, match=r"run chown -R other '.*/data' and chmod 700") as raised:
+        embedded_files.create_private_folder(copy, other)
+    assert "remove" not in str(raised.value)
+    assert copy.stat().st_uid == os.geteuid()
+
+
 @pytest.mark.parametrize(
     ("env", "is_root", "expected"),
     [
