@@ -96,7 +96,7 @@ async def _database(settings: Settings) -> list[Finding]:
     except errors.BadRequest as error:
         return [Finding("database", "error", error.message, f"Correct {error.field}.")]
     except Exception as error:
-        fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
+        fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres/log."
         return [Finding("database", "error", driver_errors.reason(error), fix)]
 
 

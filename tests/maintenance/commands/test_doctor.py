@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from app import errors
 from app.__main__ import app
 from app.database import driver_errors, transactions
-from app.database.embedded import postgres
+from app.database.embedded import embedded_files, postgres
 from app.database.schema import inspection, migration
 from app.maintenance import doctor
 from app.maintenance.commands import doctor as doctor_command
@@ -235,6 +235,16 @@ def test_a_missing_database_and_a_refused_role_are_named(server):
         assert ran.exit_code == 1
         assert message in ran.output
         assert "Start Postgres" not in ran.output, "it has answered"
+
+
+def test_an_embedded_server_that_cannot_run_is_a_finding_that_names_its_logs(tmp_path):
+    layout = embedded_files.Layout(tmp_path, tmp_path)
+    layout.base.mkdir()
+    layout.base.chmod(0o777)
+    ran = CliRunner().invoke(app, ["doctor", "--json"], env={"STEPWELL_DATA_DIR": str(tmp_path), "DATABASE_URL": None})
+    found = {one["name"]: one for one in json.loads(ran.stdout)["findings"]}["database"]
+    assert "writable by others" in found["message"]
+    assert str(layout.log.relative_to(tmp_path)) in found["fix"].rstrip(".").split()
 
 
 def test_a_long_path_is_shown_whole(capsys):
