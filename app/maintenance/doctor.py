@@ -8,6 +8,7 @@ from typing import Literal
 
 from app import errors
 from app.database import driver_errors
+from app.database.embedded.postgres import SERVICE_ROLE
 from app.database.schema import citus, inspection, migration, reembedding
 from app.database.schema.inspection import ServerFacts
 from app.database.transactions import Database
@@ -27,6 +28,7 @@ _IN_UTF8 = (
 )
 _LATER = "Try again when the server is less busy."
 _NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
+_RIGHTS = "As the owner, run the lines of migrations/schema.sql that begin with GRANT or REVOKE; `--no-acl` omits them."
 _AS_SERVICE = "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
 
 
@@ -147,7 +149,8 @@ async def _role(examined: Examined) -> Verdict:
 
 async def _missing_schema(examined: Examined) -> Verdict:
     if examined.server.migrated:
-        return "error", f"{examined.server.role} has no rights in the schema stepwell.", _AS_SERVICE
+        fix = _RIGHTS if examined.server.role == SERVICE_ROLE else _AS_SERVICE
+        return "error", f"{examined.server.role} has no rights in the schema stepwell.", fix
     fix = "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set."
     return "error", "The database has no Stepwell schema.", fix
 
@@ -182,10 +185,12 @@ async def _schema(examined: Examined) -> Verdict | None:
         return None
     stored = await inspection.embedding(examined.db)
     found = await inspection.differences(examined.db, dimension=stored[1] if stored else examined.expected.dimension)
-    fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
-    if not found:
-        return "ok", "columns and indexes are complete and valid"
-    return "error", "; ".join(found[:5]), fix
+    if found:
+        fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
+        return "error", "; ".join(found[:5]), fix
+    if refused := await inspection.refused(examined.db):
+        return "error", "; ".join(refused[:5]), _RIGHTS
+    return "ok", "columns and indexes are complete and valid"
 
 
 async def _leakproof(examined: Examined) -> Verdict:

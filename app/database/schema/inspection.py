@@ -112,6 +112,24 @@ async def differences(database: transactions.Database, *, dimension: int) -> lis
         return await connection.run_sync(_compare, dimension)
 
 
+_REFUSED = sql.inline(
+    """
+    SELECT current_user || ' may not ' || string_agg(p.name, ', ' ORDER BY p.name) || ' in table ' || t.name
+    FROM unnest(:tables::text[]) AS t (name)
+    CROSS JOIN unnest(ARRAY['DELETE', 'INSERT', 'SELECT', 'UPDATE']) AS p (name)
+    WHERE NOT has_table_privilege(to_regclass('stepwell.' || t.name), p.name)
+    GROUP BY t.name ORDER BY t.name
+    """
+)
+
+
+async def refused(database: transactions.Database) -> list[str]:
+    """What the connected role may not do with the tables that the service reads and writes, one sentence a table."""
+    names = [table.name for table in tables.of_users() if table.name != "audit_log"]  # of which it may only add rows
+    async with database.shared() as connection:
+        return list(await connection.scalars(_REFUSED, {"tables": [*names, "jobs"]}))
+
+
 def free_bytes(folder: Path) -> int:
     """The free bytes on the disk of a folder. The folder need not exist yet."""
     while not folder.exists():

@@ -109,6 +109,25 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     assert "ALTER FUNCTION pg_catalog.jsonb_contains(jsonb,jsonb) LEAKPROOF;" in findings["leakproof"].fix
 
 
+async def test_rights_that_a_dump_without_them_has_lost_are_named_and_the_remedy_restores_them(
+    new_database, template, expected
+):
+    address = await new_database(template)
+    lines = (migration.scripts() / "schema.sql").read_text().splitlines()
+    async with transactions.connect(address.service_dsn, pool_size=1) as service:
+        await address.fetch("REVOKE INSERT, DELETE ON stepwell.documents FROM stepwell_service")
+        of_table = (await found(service, expected))["schema"]
+        await address.fetch("REVOKE USAGE ON SCHEMA stepwell FROM stepwell_service")
+        of_schema = (await found(service, expected))["revision"]
+        for line in lines:
+            if line.startswith(("GRANT", "REVOKE")):
+                await address.fetch(line)
+        healed = (await found(service, expected))["schema"]
+    assert of_table.message == "stepwell_service may not DELETE, INSERT in table documents"
+    assert of_table.fix == of_schema.fix == doctor._RIGHTS
+    assert (of_table.level, of_schema.level, healed.level) == ("error", "error", "ok")
+
+
 @pytest.mark.parametrize(
     ("version_num", "vector", "name", "level"),
     [
