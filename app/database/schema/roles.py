@@ -90,9 +90,9 @@ def check_creation(owner: Connection) -> None:
 
 
 async def check_owner(database: transactions.Database) -> None:
-    """Raise BadRequest unless the connected role is the owner or a superuser."""
+    """Raise BadRequest unless the connected role is the owner or a superuser, or nothing has an owner yet."""
     server = await inspection.server(database)
-    if not (server.owns or server.superuser):
+    if server.migrated and not (server.owns or server.superuser):
         raise errors.BadRequest(
             "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
         )

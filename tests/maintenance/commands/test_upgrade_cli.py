@@ -28,3 +28,14 @@ def test_what_the_owner_may_not_do_is_said_with_the_statement(modest, run_comman
         ran.err.split()
     )
     assert "hush" not in ran.err
+
+
+@pytest.mark.parametrize("command", ["keys list", "repair"])
+def test_a_database_without_a_schema_is_told_from_a_role_that_does_not_own_it(
+    modest, run_command, monkeypatch, command
+):
+    monkeypatch.setenv("STEPWELL_MIGRATION_URL", modest[0])
+    monkeypatch.setenv("DATABASE_URL", modest[1])
+    ran = run_command(*command.split())
+    assert ran.code == 1
+    assert "run `stepwell db upgrade`" in " ".join(ran.err.split())
