@@ -228,6 +228,18 @@ async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refuse
         await restored(file, empty)
 
 
+async def test_pgvector_in_another_schema_than_in_the_backup_is_named_and_the_remedy_helps(some_backup, new_database):
+    address = await new_database()
+    await address.fetch("CREATE SCHEMA extensions")
+    await address.fetch("CREATE EXTENSION vector SCHEMA extensions")
+    await address.fetch(f'ALTER DATABASE {address.name} SET search_path = "$user", public, extensions')
+    with pytest.raises(errors.BackupFailed, match="ALTER EXTENSION vector SET SCHEMA public;") as refused:
+        await restored(some_backup, address)
+    await address.fetch(str(refused.value).partition("As a superuser: ")[2])
+    await restored(some_backup, address)
+    assert await address.fetch("SELECT true FROM stepwell.embedding_identity")
+
+
 async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_database, tmp_path):
     file = tmp_path / "a.dump"
     file.write_text("yesterday's")

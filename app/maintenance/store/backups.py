@@ -50,6 +50,8 @@ _UNKNOWN = re.compile(rb"SET transaction_timeout|ALTER TABLE .* SET \(pg_attver=
 
 An older pg_dump writes the marks. Each server makes its own.
 """
+_VECTOR_COLUMN = re.compile(r"(\w+)\.(?:halfvec|vector)\(")
+"""In the error of a table that cannot be created, because pgvector is in another schema than in the backup."""
 
 _REMEMBER_ENDS = """
 DO $$ BEGIN
@@ -172,7 +174,9 @@ async def load(access: Access, file: Path) -> None:
         if await reader.wait() > 0:  # psql then fails too, at the row where the script ends
             raise errors.BackupFailed(f"The backup could not be restored, its file is damaged: {read_error}")
         if reader.returncode or await writer.wait():
-            raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}")
+            elsewhere = _VECTOR_COLUMN.search(write_error)
+            remedy = f". As a superuser: ALTER EXTENSION vector SET SCHEMA {elsewhere[1]};" if elsewhere else ""
+            raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}{remedy}")
 
 
 async def _send_script(reader: Process, writer: Process) -> None:
