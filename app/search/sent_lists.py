@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors, limits
@@ -34,10 +34,6 @@ MAX_LISTS, MAX_HITS = 20, 200
 HitId = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 
 
-def _text(given: object) -> object:
-    return "" if given is None else given
-
-
 class RankedListHit(BaseModel):
     """A hit of any search. Only its id is required; other fields are returned unchanged."""
 
@@ -45,8 +41,8 @@ class RankedListHit(BaseModel):
 
     chunk_id: HitId = Field(description="Id by which equal hits of several lists are recognised.")
     document_id: HitId | None = Field(None, description="Id of the hit's document; `classic` counts hits by it.")
-    content: Annotated[str, Field(max_length=100_000), BeforeValidator(_text)] = Field(
-        "", description="Text for the reranker, if the chunk is not stored here."
+    content: Annotated[str, Field(max_length=100_000)] | None = Field(
+        None, description="Text for the reranker, if the chunk is not stored here."
     )
 
     @property
@@ -203,7 +199,7 @@ def _chunk_id(merged: RankedHit) -> UUID | None:
 def _passage(merged: RankedHit, known: Known) -> reranking_and_mmr.RerankPassage:
     chunk_id = _chunk_id(merged)
     if chunk_id is None or chunk_id not in known:
-        return reranking_and_mmr.RerankPassage(merged.score, text=merged.hit.content)
+        return reranking_and_mmr.RerankPassage(merged.score, text=merged.hit.content or "")
     candidate, cosine = known[chunk_id]
     return reranking_and_mmr.RerankPassage(merged.score, chunk_id, reranking_and_mmr.text_of(candidate), cosine)
 

@@ -141,6 +141,14 @@ def _referenced(names: list[str]) -> set[str]:
     return found
 
 
+def test_a_hit_of_a_search_is_declared_as_a_hit_that_may_be_merged() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    for name, sent in schemas["RankedListHit"]["properties"].items():
+        for hit in (schemas["SearchHit"], schemas["ScoredId"]):
+            returned = hit["properties"].get(name, {})
+            assert {"type": "null"} not in returned.get("anyOf", ()) or {"type": "null"} in sent.get("anyOf", ()), name
+
+
 def test_every_problem_is_declared_as_problem_json() -> None:
     for response in DOCUMENT["components"]["responses"].values():
         assert list(response["content"]) == ["application/problem+json"]
