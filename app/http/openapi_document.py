@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.http import auth, problems
+from app.http import auth, idempotency, problems
 
 _SCHEMES = {
     one.scheme_name: one.model.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -21,6 +21,11 @@ _SCHEMES = {
 }
 _OF_OPERATIONS = frozenset({404, 409, 422})
 """Statuses that depend on the operation; all others are declared together, as they are the same everywhere."""
+
+_RETRIED = frozenset({409, 429, 503})
+_RETRY_AFTER = {
+    "Retry-After": {"description": "Seconds, if a retry may succeed.", "schema": {"type": "integer", "minimum": 1}}
+}
 
 
 def install(app: FastAPI) -> None:
@@ -36,6 +41,7 @@ def install(app: FastAPI) -> None:
             for operation in operations:
                 operation.setdefault("security", [])
             _declare_problems(document["components"], operations)
+            _declare_running_writes(operations)
             _name_bodies(document["components"]["schemas"], operations)
             _add_examples(operations)
         return document
@@ -102,8 +108,16 @@ def _refer(responses: dict[str, Any]) -> set[int]:
     return declared
 
 
+def _declare_running_writes(operations: list[dict[str, Any]]) -> None:
+    """Declare the 409 of every write whose Idempotency-Key belongs to a request that still runs."""
+    for operation in operations:
+        if any(one["name"] == idempotency.HEADER.lower() for one in operation.get("parameters", ())):
+            operation["responses"]["409"] = {"$ref": "#/components/responses/Problem409"}
+
+
 def _component(statuses: Sequence[int]) -> dict[str, Any]:
     """The response with these statuses."""
     lines = [f"{status}: {problems.DESCRIPTIONS[status]}" for status in statuses]
     content = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    return {"description": "\n\n".join(lines), "content": {problems.MEDIA_TYPE: content}}
+    declared = {"description": "\n\n".join(lines), "content": {problems.MEDIA_TYPE: content}}
+    return declared if _RETRIED.isdisjoint(statuses) else {**declared, "headers": _RETRY_AFTER}

@@ -58,7 +58,8 @@ DESCRIPTIONS = {
     404: "This user has no such object.",
     405: "The path does not allow this method.",
     408: "The headers or the body did not arrive in time.",
-    409: "The request conflicts with a stored object, or the results before a cursor have changed.",
+    409: "The request conflicts with a stored object or one with its Idempotency-Key that runs, "
+    "or the results before a cursor have changed.",
     413: "The body is too large.",
     415: "The path does not accept this content type.",
     421: "The Host header names no allowed host.",

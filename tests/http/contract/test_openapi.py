@@ -149,6 +149,21 @@ def test_a_hit_of_a_search_is_declared_as_a_hit_that_may_be_merged() -> None:
             assert {"type": "null"} not in returned.get("anyOf", ()) or {"type": "null"} in sent.get("anyOf", ()), name
 
 
+def test_every_write_with_an_idempotency_key_declares_that_the_first_one_still_runs() -> None:
+    writes = [
+        operation["responses"]
+        for *_, operation in operations()
+        if any(one["name"] == "idempotency-key" for one in operation.get("parameters", ()))
+    ]
+    assert len(writes) > 15
+    assert all(one.get("409") == {"$ref": "#/components/responses/Problem409"} for one in writes)
+
+
+@pytest.mark.parametrize("name", ["Problem", "Problem409"])
+def test_a_problem_that_asks_for_a_retry_declares_when(name: str) -> None:
+    assert "Retry-After" in DOCUMENT["components"]["responses"][name]["headers"]
+
+
 def test_every_problem_is_declared_as_problem_json() -> None:
     for response in DOCUMENT["components"]["responses"].values():
         assert list(response["content"]) == ["application/problem+json"]
