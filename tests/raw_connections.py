@@ -34,6 +34,7 @@ class App:
     begun: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     ended: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     scopes: list[dict[str, Any]] = field(default_factory=list)
+    read: list[bytes] = field(default_factory=list)
     state: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(metrics=Metrics()))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -47,10 +48,14 @@ class App:
 
     async def _answer(self, path: str, receive: Any, send: Any) -> None:
         if path == "/read":
-            while (message := await receive())["type"] == "http.request" and message["more_body"]:
-                pass
+            body = b""
+            while (message := await receive())["type"] == "http.request":
+                body += message["body"]
+                if not message["more_body"]:
+                    break
             if message["type"] == "http.disconnect":
                 return
+            self.read.append(body)
         if path == "/wait":
             await self.release.wait()
         if path == "/left":

@@ -141,13 +141,30 @@ class Protocol(HttpToolsProtocol):
             self.parser.feed_data(data)
             if self._head_bytes + self._unparsed > self.limits.head_bytes:
                 self._refuse(self._head_too_large())
-        except httptools.HttpParserUpgrade:
-            # The request has been handed to the application as an ordinary one; the parser reads nothing after it.
-            self.cycle.keep_alive = False
+        except httptools.HttpParserUpgrade as paused:
+            if self._declines_upgrade:
+                self._decline_upgrade(data[paused.args[0] :])
+            else:
+                self.cycle.keep_alive = False  # CONNECT: the parser reads nothing after it
         except httptools.HttpParserError:
             self._refuse(
                 self._refusal or errors.RequestRefused("This is not a valid HTTP request.", code="malformed_request")
             )
+
+    @property
+    def _declines_upgrade(self) -> bool:
+        return bool(self.parser.should_upgrade()) and self.parser.get_method() != b"CONNECT"
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Parse the request again as an ordinary one, because the parser reads no body after `Upgrade: h2c`.
+
+        Java's HttpClient sends that header by default, and expects an answer of HTTP/1.1 (RFC 9110, section 7.8).
+        """
+        first = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        headers = [b"%s: %s" % pair for pair in self.headers if pair[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.data_received(b"\r\n".join([first, *headers, b"", rest]))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -176,6 +193,8 @@ class Protocol(HttpToolsProtocol):
                     "There are no WebSockets here: send ordinary HTTP requests.", code="upgrade_refused"
                 )
             )
+        if self._declines_upgrade:
+            return
         if len(self.pipeline) >= self.limits.pipelined:
             message = f"Send at most {self.limits.pipelined} requests before you read a response."
             self._stop_parser(errors.Unavailable(message, code="too_many_connections"))
@@ -187,6 +206,8 @@ class Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._declines_upgrade:
+            return
         self._reading_body = False
         self._unparsed = 0
         super().on_message_complete()

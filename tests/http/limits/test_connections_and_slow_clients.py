@@ -153,10 +153,37 @@ async def test_a_websocket_is_refused_and_another_upgrade_ignored(patient: Runni
     upgrade = b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n"
     await websocket.send(upgrade % b"websocket")
     assert await websocket.refused() == (400, "upgrade_refused")
-    await h2c.send(upgrade % b"h2c")
-    assert (await h2c.response())[0] == 200
-    assert await h2c.is_closed()
-    assert len(patient.app.scopes) == 1
+    await h2c.send(upgrade % b"h2c" * 2 + GET)
+    assert [(await h2c.response())[0] for _ in range(3)] == [200, 200, 200]
+    assert len(patient.app.scopes) == 3
+
+
+@pytest.mark.parametrize(
+    "body", [b"Content-Length: 4\r\n\r\nlime", b"Transfer-Encoding: chunked\r\n\r\n4\r\nlime\r\n0\r\n\r\n"]
+)
+@pytest.mark.parametrize("sent_first", [None, 0, 2], ids=["in one piece", "after the head", "within the body"])
+async def test_the_body_of_a_request_that_offers_http_2_is_read(patient: Running, body: bytes, sent_first) -> None:
+    head = b"POST /read HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEA\r\n"
+    request = head + body + GET
+    split = 0 if sent_first is None else request.index(b"\r\n\r\n") + 4 + sent_first
+    client = await patient.connect(request[:split])
+    if split:
+        assert await patient.app.begun.get() == "/read"
+    await client.send(request[split:])
+    assert [(await client.response())[0] for _ in range(2)] == [200, 200]
+    assert patient.app.read == [b"lime"]
+    assert b"upgrade" not in dict(patient.app.scopes[0]["headers"])
+
+
+async def test_requests_that_offer_http_2_are_bounded_like_others() -> None:
+    async with running(replace(PATIENT, pipelined=5)) as run:
+        offer = b"GET /%s HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+        client = await run.connect(offer % b"wait" + offer % b"" * 20)
+        await run.app.begun.get()
+        run.app.release.set()
+        for _ in range(6):
+            assert (await client.response())[0] == 200
+        assert await client.refused() == (503, "too_many_connections")
 
 
 async def test_http_1_0_is_answered_and_closed(patient: Running) -> None:
