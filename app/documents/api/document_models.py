@@ -249,7 +249,7 @@ class StorageStats(Response):
     documents: int = Field(description="Number of documents.")
     chunks: int = Field(description="Number of chunks.")
     vectors: int = Field(description="Number of vectors.")
-    tokens: int = Field(description="Number of indexed words in all chunks.")
+    tokens: int = Field(description="Number of indexed words in all chunks.", json_schema_extra={"format": "int64"})
     sources: int = Field(description="Number of sources.")
     languages: dict[str, int] = Field(description="Number of chunks per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")

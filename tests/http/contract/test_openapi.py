@@ -149,6 +149,10 @@ def test_a_hit_of_a_search_is_declared_as_a_hit_that_may_be_merged() -> None:
             assert {"type": "null"} not in returned.get("anyOf", ()) or {"type": "null"} in sent.get("anyOf", ()), name
 
 
+def test_a_count_that_may_exceed_32_bits_is_declared_with_64() -> None:
+    assert DOCUMENT["components"]["schemas"]["StorageStats"]["properties"]["tokens"]["format"] == "int64"
+
+
 def test_every_write_with_an_idempotency_key_declares_that_the_first_one_still_runs() -> None:
     writes = [
         operation["responses"]
